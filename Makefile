@@ -1,0 +1,45 @@
+# The two commands of the README are `make demo` and `make test`. Both make their own environment.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+MARK := $(VENV)/.installed-for
+
+.PHONY: help demo test lint format mutants clean
+
+help:
+	@echo "make demo   find the anchors of generated data: a table and a picture"
+	@echo "make test   the whole test suite"
+	@echo "make lint   ruff and mypy --strict"
+	@echo "make mutants  break each update on purpose and see a test fail (slow)"
+
+# Installed anew whenever pyproject.toml changes; a half-finished installation leaves no mark.
+$(MARK)-test: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sepnmf needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	@touch $@
+
+$(MARK)-lint: $(MARK)-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+demo: $(MARK)-test
+	$(BIN)/python examples/demo.py
+
+test: $(MARK)-test
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term $(ARGS)
+
+lint: $(MARK)-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(MARK)-lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+mutants: $(MARK)-test
+	$(BIN)/python tests/mutants.py
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage build dist demo

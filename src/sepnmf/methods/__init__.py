@@ -1,0 +1,1 @@
+"""How: each method is one file with one function (M, r, …) -> Selection."""

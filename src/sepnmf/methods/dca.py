@@ -1,0 +1,182 @@
+"""Proximal DCA, the paper's Algorithm 1."""
+
+from typing import Literal
+
+import numpy as np
+
+from sepnmf.kernels import omega
+from sepnmf.methods.iteration import Callback, Init, Pick, Problem, Run, frobenius
+from sepnmf.model.norms import Form, Warmth
+from sepnmf.model.problem import powered
+from sepnmf.selection import Selection
+from sepnmf.typing import ArrayLike, Floats
+from sepnmf.validation import Negative, check_choice, check_number
+
+VUpdate = Literal["exact", "projected"]
+
+
+def dca(
+    M: ArrayLike,
+    r: int,
+    p: float = 1,
+    norm: str = "l1",
+    *,
+    lam: float,
+    rho: float,
+    beta: float,
+    max_outer: int = 100,
+    max_inner: int = 10,
+    tol: float = 1e-5,
+    inner_tol: float = 1e-5,
+    init: Init = None,
+    v_update: VUpdate = "exact",
+    prox: Form | None = None,
+    pick: Pick = "diag",
+    weights: ArrayLike | None = None,
+    negative: Negative = "error",
+    callback: Callback | None = None,
+) -> Selection:
+    r"""Separable NMF with a powered ratio of norms, by a difference-of-convex algorithm (DCA).
+
+    At X_k, with α_k = ‖X_k‖^p/‖X_k‖_F, minimises over Ω = {X ≥ 0 : x_ii ≤ 1, w_i x_ij ≤ w_j x_ii}
+
+        λ‖X‖^p + ½‖MX − M‖²_F − α_k⟨X, X_k⟩/‖X_k‖_F + (β/2)‖X − X_k‖²_F,
+
+    the convex majorant of λ‖X‖^p + ½‖MX − M‖²_F − α_k‖X‖_F at X_k, by ADMM from V = X_k, Z = 0::
+
+        X ← (MᵀM + (β + ρ)I)⁻¹(MᵀM + βX_k + α_k X_k/‖X_k‖_F + ρ(V − Z))
+        V ← argmin λ‖V‖^p + (ρ/2)‖V − (X + Z)‖² over Ω
+        Z ← Z + X − V
+
+    α_k is the printed one, without the factor λ: limits satisfy the paper's theorem on DCA, which is
+    not stationarity of the ratio model (`sepnmf.model.criticality` measures either).
+
+    Parameters
+    ----------
+    M : array_like of shape (m, n)
+        Data, nonnegative, no zero column.
+    r : int
+        Number of anchors, 1 ≤ r ≤ n.
+    p : float, default 1
+        Power of the numerator, any real p ≥ 1.
+    norm : {"l1", "nuclear", "rows"}, default "l1"
+        Norm of the numerator: entrywise, nuclear, or the sum of the Euclidean norms of the rows.
+    lam, rho, beta : float
+        Weight λ of the numerator, penalty ρ of the inner ADMM and weight β of the proximal term; all
+        positive.
+    max_outer, max_inner : int, default 100 and 10
+        Bounds on the outer iterations, and on the inner ones of each.
+    tol, inner_tol : float, default 1e-5
+        The outer loop ends when X changes relatively by at most `tol`, an inner one when by less than
+        `inner_tol`.
+    init : None, "identity", "spa" or array_like of shape (n, n), default None
+        X₀: the identity, SPA's columns with their nonnegative weights, or the matrix given.
+    v_update : {"exact", "projected"}, default "exact"
+        The constrained proximal map, or the paper's approximation of it: the unconstrained map,
+        then the projection onto Ω.
+    prox : {"exact", "paper"}, optional
+        Which unconstrained map the projected V-update uses; by default the paper's printed
+        formula (p = 1, 2, 3, 4). The exact V-update has no other form than "exact".
+    pick : {"diag", "rows", "spa"}, default "diag"
+        Anchors by largest diagonal entry of X, by largest row norm, or by SPA on the rows of X.
+    weights : array_like of shape (n,), optional
+        Weights w of Ω; by default the l1 norms of the columns of M.
+    negative : {"error", "clip", "allow"}, default "error"
+        What to do with negative entries of M: refuse them, set them to zero, or keep them.
+    callback : callable, optional
+        Called with a `State` after each outer iteration; a true return value ends the run.
+
+    Returns
+    -------
+    Selection
+        X is the last X-update (not V, so it need not lie in Ω). `history` has, per outer iteration, the
+        objective, ratio and fit at X, ‖X − V‖_F as "residual_v", the relative change, the inner
+        iterations, the seconds so far.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not as described.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the run ends by `max_outer`, diverges, or reaches X = 0.
+
+    References
+    ----------
+    M. McCarver and J. Qin, "Separable nonnegative matrix factorization using powered ratio-of-norms
+    regularization", Algorithm 1.
+
+    Examples
+    --------
+    >>> import sepnmf
+    >>> M, anchors = sepnmf.datasets.make_dirichlet(noise=0.0, random_state=0)
+    >>> sel = sepnmf.dca(M, 10, lam=0.01, rho=1, beta=1)
+    >>> set(sel.anchors) == set(anchors)
+    True
+    """
+    problem = Problem.check(M, r, p, norm, lam, weights, negative)
+    rho = check_number(rho, "rho")
+    beta = check_number(beta, "beta")
+    run = Run(
+        "dca",
+        problem,
+        max_outer=max_outer,
+        max_inner=max_inner,
+        tol=tol,
+        inner_tol=inner_tol,
+        pick=pick,
+        callback=callback,
+    )
+    form = check_forms(v_update, prox)
+    X0 = problem.start(init)
+    p, gamma, sigma = problem.p, problem.lam / rho, beta + rho
+
+    X = X0
+    size = problem.norm.value(X0)
+    warmth = Warmth(len(X0))
+    with run:
+        for _ in range(run.max_outer):
+            X_k, length = X, frobenius(X)
+            pull = (beta + powered(size, p) / length / length) * X_k
+            V, Z = X_k, np.zeros_like(X_k)
+            for j in range(1, run.max_inner + 1):  # noqa: B007
+                X_last = X
+                X = problem.fit.prox((pull + rho * (V - Z)) / sigma, sigma)
+                frobenius(X)
+                if v_update == "exact":
+                    V, _ = problem.norm.prox_omega(X + Z, gamma, p, problem.weights, warmth)
+                else:
+                    V = project_after_prox(problem, X + Z, gamma, form, warmth)
+                Z = Z + X - V
+                if run.change(X, X_last) < run.inner_tol:
+                    break
+            size = problem.norm.value(X)
+            change = run.change(X, X_k)
+            residuals = {"residual_v": frobenius(X - V)}
+            if run.ends(X, size, change=change, met=change <= run.tol, n_inner=j, residuals=residuals):
+                break
+    return run.result(X0)
+
+
+def check_forms(v_update: object, prox: object) -> Form:
+    """Return the form of the unconstrained map; the two options must not contradict each other."""
+    check_choice(v_update, "v_update", ("exact", "projected"))
+    if prox is None:
+        return "paper" if v_update == "projected" else "exact"
+    check_choice(prox, "prox", ("exact", "paper"))
+    if v_update == "exact" and prox == "paper":
+        raise ValueError(
+            'prox="paper" goes with v_update="projected": the exact V-update has no printed form.'
+        )
+    return "paper" if prox == "paper" else "exact"
+
+
+def project_after_prox(problem: Problem, A: Floats, gamma: float, form: Form, warmth: Warmth) -> Floats:
+    """P_Ω of the unconstrained proximal map: the paper's approximation of the V-update."""
+    shrunk, _ = problem.norm.prox(A, gamma, problem.p, form)
+    frobenius(shrunk)
+    V = np.empty_like(A)
+    omega.project(np.ascontiguousarray(shrunk), 0.0, problem.weights, warmth.diag, V)
+    return V

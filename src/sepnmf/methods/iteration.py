@@ -1,0 +1,259 @@
+"""What the two ratio methods share: their input, their start, their history and how they end."""
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from sepnmf.methods.spa import successive_projections
+from sepnmf.model.norms import Norm, find_norm
+from sepnmf.model.problem import Fit, powered
+from sepnmf.nnls import nnls
+from sepnmf.selection import (
+    Selection,
+    Status,
+    best_first,
+    scores_by_diagonal,
+    scores_by_rows,
+)
+from sepnmf.typing import ArrayLike, Floats
+from sepnmf.validation import (
+    Negative,
+    check_choice,
+    check_count,
+    check_data,
+    check_number,
+    check_rank,
+    check_square,
+    check_weights,
+)
+
+Init = ArrayLike | Literal["identity", "spa"] | None
+Pick = Literal["diag", "rows", "spa"]
+PICKS = ("diag", "rows", "spa")
+
+
+@dataclass(frozen=True)
+class State:
+    """What a callback sees after each outer iteration. The arrays are read-only views."""
+
+    method: str
+    n_outer: int
+    X: Floats
+    numbers: dict[str, float]
+
+
+Callback = Callable[[State], Any]
+
+
+class Broken(Exception):
+    """The iteration cannot go on; carries the status that says why."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status)
+        self.status: Status = status
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The checked input of a ratio method: min λ‖X‖^p/‖X‖_F + ½‖MX − M‖² over Ω."""
+
+    M: Floats
+    r: int
+    p: float
+    norm: Norm
+    lam: float
+    weights: Floats
+    fit: Fit
+
+    @classmethod
+    def check(
+        cls,
+        M: ArrayLike,
+        r: int,
+        p: float,
+        norm: str,
+        lam: float,
+        weights: ArrayLike | None,
+        negative: Negative,
+    ) -> "Problem":
+        """Check what both methods are given."""
+        data = check_data(M, negative)
+        return cls(
+            M=data,
+            r=check_rank(r, data.shape[1]),
+            p=check_number(p, "p", least=1, strict=False),
+            norm=find_norm(norm),
+            lam=check_number(lam, "lam"),
+            weights=check_weights(weights, data),
+            fit=Fit(data),
+        )
+
+    def start(self, init: Init) -> Floats:
+        """X₀: the identity, SPA's columns with their NNLS weights, or the matrix given."""
+        n = self.M.shape[1]
+        if init is None:
+            init = "identity"
+        if not isinstance(init, str):
+            X = check_square(init, "init", n).astype(self.M.dtype)
+            if not X.any():
+                raise ValueError("init is zero, where the ratio of norms is not defined.")
+            return np.ascontiguousarray(X)
+        check_choice(init, "init", ("identity", "spa"))
+        X = np.eye(n, dtype=self.M.dtype)
+        if init == "spa":
+            anchors, _ = successive_projections(self.M, self.r)
+            X[:] = 0
+            X[anchors] = nnls(self.M[:, anchors], self.M)
+        return X
+
+
+class Run:
+    """History, stopping, timing and the result of one call of a ratio method.
+
+    Used as a context: inside it overflow is not an error but ends the loop, with the last usable
+    iterate kept.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        problem: Problem,
+        *,
+        max_outer: int,
+        max_inner: int,
+        tol: float,
+        inner_tol: float,
+        pick: str,
+        callback: Callback | None,
+    ) -> None:
+        self.began = time.perf_counter()
+        self.method = method
+        self.problem = problem
+        self.max_outer = check_count(max_outer, "max_outer")
+        self.max_inner = check_count(max_inner, "max_inner")
+        self.tol = check_number(tol, "tol", strict=False)
+        self.inner_tol = check_number(inner_tol, "inner_tol", strict=False)
+        self.pick = check_choice(pick, "pick", PICKS)
+        if callback is not None and not callable(callback):
+            raise ValueError(f"callback must be callable, got {callback!r}.")
+        self.callback = callback
+        self.status: Status = "max_outer"
+        self.rows: list[dict[str, float]] = []
+        self.last_usable: Floats | None = None
+
+    def __enter__(self) -> "Run":
+        self._errstate = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+        self._errstate.__enter__()
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        self._errstate.__exit__(None, None, None)
+        if isinstance(error, Broken):
+            self.status = error.status
+            return True
+        return False
+
+    def change(self, X: Floats, before: Floats) -> float:
+        """‖X − before‖_F / ‖before‖_F, infinite from zero; ends the run when X overflows."""
+        length = frobenius(X)
+        if length > 0.0:
+            self.last_usable = X
+        start = frobenius(before)
+        return frobenius(X - before) / start if start > 0.0 else np.inf
+
+    def ends(
+        self,
+        X: Floats,
+        size: float,
+        *,
+        change: float,
+        met: bool,
+        n_inner: int,
+        residuals: dict[str, float],
+    ) -> bool:
+        """Record one outer iteration; tell whether its rule is met or the callback stops the run.
+
+        `size` is the norm of X, which the solver knows from its proximal map.
+        """
+        length = frobenius(X)
+        if length == 0.0:
+            raise Broken("collapsed")
+        fit = self.problem.fit.value(X)
+        ratio = powered(size, self.problem.p) / length
+        numbers = {
+            "objective": self.problem.lam * ratio + fit,
+            "ratio": ratio,
+            "fit": fit,
+            **residuals,
+            "change": change,
+            "n_inner": float(n_inner),
+            "seconds": time.perf_counter() - self.began,
+        }
+        self.rows.append(numbers)
+        stop = False
+        if self.callback is not None:
+            view = X.view()
+            view.flags.writeable = False
+            stop = bool(self.callback(State(self.method, len(self.rows), view, dict(numbers))))
+        if met:
+            self.status = "converged"
+        elif stop:
+            self.status = "stopped"
+        return met or stop
+
+    def result(self, X0: Floats) -> Selection:
+        """Pick the anchors from the last usable iterate (X₀ if there is none) and say how it ended."""
+        if self.status in WARNINGS:
+            from sklearn.exceptions import ConvergenceWarning
+
+            text = WARNINGS[self.status].format(k=len(self.rows), method=self.method, tol=self.tol)
+            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        X = X0 if self.last_usable is None else self.last_usable
+        r = self.problem.r
+        if self.pick == "spa":
+            anchors, scores = successive_projections(X.T, r)
+        else:
+            scores = scores_by_diagonal(X) if self.pick == "diag" else scores_by_rows(X)
+            anchors = best_first(scores, r)
+        keys = self.rows[0] if self.rows else {}
+        history = {key: np.array([row[key] for row in self.rows]) for key in keys}
+        return Selection(
+            anchors=anchors,
+            scores=scores,
+            method=self.method,
+            status=self.status,
+            converged=self.status == "converged",
+            X=X,
+            n_outer=len(self.rows),
+            n_inner=int(sum(row["n_inner"] for row in self.rows)),
+            history=history,
+            seconds=time.perf_counter() - self.began,
+        )
+
+
+WARNINGS: dict[str, str] = {
+    "max_outer": (
+        "{method} stopped after {k} outer iterations without reaching tol={tol:g}: "
+        "raise max_outer, or change lam and rho."
+    ),
+    "diverged": (
+        "{method} diverged after {k} outer iterations; the anchors are those of the last finite "
+        'iterate. Change lam and rho, and use prox="exact" if you did not.'
+    ),
+    "collapsed": (
+        "{method} reached X = 0 after {k} outer iterations, where the ratio is not defined; the "
+        "anchors are those of the last nonzero iterate. Make lam smaller."
+    ),
+}
+
+
+def frobenius(A: Floats) -> float:
+    """Frobenius norm, or the end of the run when it is not finite."""
+    length = float(np.linalg.norm(A))
+    if not np.isfinite(length):
+        raise Broken("diverged")
+    return length

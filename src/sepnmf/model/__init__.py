@@ -1,0 +1,16 @@
+"""What is minimised: norms and their ratio, proximal maps, the set Ω, objective, criticality."""
+
+from sepnmf.model.norms import NORMS, Norm, prox_power, prox_power_omega
+from sepnmf.model.omega import project_omega
+from sepnmf.model.problem import criticality, objective, ratio
+
+__all__ = [
+    "NORMS",
+    "Norm",
+    "criticality",
+    "objective",
+    "project_omega",
+    "prox_power",
+    "prox_power_omega",
+    "ratio",
+]

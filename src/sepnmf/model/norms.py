@@ -1,0 +1,310 @@
+"""The three norms in the ratio's numerator, and the proximal maps of their powers.
+
+Each norm of a matrix is the sum of some magnitudes: its absolute entries, its singular values, the
+Euclidean norms of its rows. The proximal map of γ‖·‖^p keeps what the magnitudes are attached to (signs,
+singular vectors, row directions) and replaces the magnitudes a by
+
+    argmin_{x ≥ 0}  γ (Σx)^p + ½‖x − a‖²  =  max(a − τ, 0),   τ = pγs^(p−1),   s = Σ max(a − τ, 0),
+
+which has one solution for every real p ≥ 1. So a norm is one class with one method, `split`; the
+others have defaults that a norm may replace by something faster.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from sepnmf.kernels import omega, shrink
+from sepnmf.typing import ArrayLike, Floats
+from sepnmf.validation import (
+    check_array,
+    check_choice,
+    check_number,
+    check_square,
+    scaled_weights,
+)
+
+Form = Literal["exact", "paper"]
+NormName = Literal["l1", "nuclear", "rows"]
+
+
+class Split(NamedTuple):
+    """Magnitudes of a matrix, and the way back from new magnitudes to a matrix."""
+
+    magnitudes: Floats
+    join: Callable[[Floats], Floats]
+    printed_k: int  # the k of the paper's printed formula
+
+
+class Warmth:
+    """What the constrained map remembers from its last call, to start the next one from."""
+
+    def __init__(self, n: int) -> None:
+        self.diag = np.ones(n)
+        self.tau = 0.0
+        self.dual: Floats | None = None
+
+
+class Norm(ABC):
+    """A matrix norm that is a sum of magnitudes."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def split(self, A: Floats) -> Split:
+        """Take `A` apart into magnitudes and what they are attached to."""
+
+    def value(self, A: Floats) -> float:
+        """Return the norm of `A`."""
+        return float(self.split(A).magnitudes.sum(dtype=np.float64))
+
+    def prox(self, A: Floats, gamma: float, p: float, form: Form = "exact") -> tuple[Floats, float]:
+        """Proximal map of γ‖·‖^p at `A`, and the norm of the result."""
+        parts = self.split(A)
+        a = np.ascontiguousarray(parts.magnitudes)
+        if form == "paper":
+            x = np.maximum(a - printed_threshold(a, gamma, p, parts.printed_k), 0).astype(a.dtype)
+            return parts.join(x), float(x.sum(dtype=np.float64))
+        x = np.empty_like(a)
+        size = shrink.shrink_power(a, gamma, p, x)
+        return parts.join(x), float(size)
+
+    def prox_omega(
+        self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth
+    ) -> tuple[Floats, float]:
+        """Proximal map of γ‖·‖^p + I_Ω at `A`, and the norm of the result.
+
+        For any norm: accelerated proximal gradient on the dual, whose smooth part has gradient
+        P_Ω(A − S) with Lipschitz constant 1, restarted when it turns the wrong way. It ends when the
+        two primal points V = P_Ω(A − S) ∈ Ω and prox(S + V) agree to 1e-12 relative; V is returned.
+        """
+        S = np.zeros_like(A) if warmth.dual is None else warmth.dual
+        S_last, momentum = S, 1.0
+        V = np.empty_like(A)
+        enough = 1e-12 * max(float(np.linalg.norm(A)), np.finfo(float).tiny)
+        for _ in range(5000):
+            next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
+            ahead = S + ((momentum - 1.0) / next_momentum) * (S - S_last)
+            omega.project(A - ahead, 0.0, weights, warmth.diag, V)
+            twin, _ = self.prox(ahead + V, gamma, p)
+            S_last, S = S, ahead + V - twin
+            if np.linalg.norm(V - twin) <= enough:
+                break
+            if np.vdot(ahead - S, S - S_last) > 0:
+                next_momentum = 1.0
+            momentum = next_momentum
+        warmth.dual = S
+        return V, self.value(V)
+
+
+class EntrywiseNorm(Norm):
+    """‖A‖₁, the sum of the absolute entries."""
+
+    name = "l1"
+
+    def split(self, A: Floats) -> Split:
+        """Absolute entries, attached to signs."""
+        return Split(
+            np.abs(A).ravel(),
+            lambda x: np.copysign(x.reshape(A.shape), A) + 0,  # no negative zeros
+            A.size,
+        )
+
+    def prox_omega(
+        self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth
+    ) -> tuple[Floats, float]:
+        """P_Ω(A − τ): on Ω the norm is the plain sum, whose subgradient is the constant pγs^(p−1)."""
+        return solve_threshold(omega.project, A, gamma, p, weights, warmth)
+
+
+class NuclearNorm(Norm):
+    """‖A‖_*, the sum of the singular values."""
+
+    name = "nuclear"
+
+    def split(self, A: Floats) -> Split:
+        """Singular values, attached to singular vectors."""
+        # Scaled, because LAPACK's own scaling starts too late for entries near 1e±150.
+        peak = float(np.abs(A).max()) or 1.0
+        U, s, Vt = np.linalg.svd(A / peak, full_matrices=False)
+        return Split(s * peak, lambda x: (U * x) @ Vt, A.size)
+
+    def value(self, A: Floats) -> float:
+        """Return the sum of the singular values."""
+        return float(np.linalg.svd(A, compute_uv=False).sum(dtype=np.float64))
+
+
+class RowNorm(Norm):
+    """Σ_i ‖A_i:‖₂, the sum of the Euclidean norms of the rows."""
+
+    name = "rows"
+
+    def split(self, A: Floats) -> Split:
+        """Norms of rows, attached to their directions."""
+        lengths = row_lengths(A)
+        safe = np.where(lengths > 0, lengths, 1)
+        return Split(lengths, lambda x: A * (x / safe)[:, None], A.shape[0])
+
+    def prox_omega(
+        self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth
+    ) -> tuple[Floats, float]:
+        """Row by row at the threshold τ = pγs^(p−1), s = Σ_i ‖V_i:‖₂."""
+        return solve_threshold(omega.shrink_rows, A, gamma, p, weights, warmth)
+
+
+NORMS: dict[str, Norm] = {norm.name: norm for norm in (EntrywiseNorm(), NuclearNorm(), RowNorm())}
+
+
+def find_norm(name: str) -> Norm:
+    """Return the norm called `name`."""
+    return NORMS[check_choice(name, "norm", NORMS)]
+
+
+def row_lengths(A: Floats) -> Floats:
+    """Euclidean norms of the rows of `A`, without overflow or underflow of the squares."""
+    peak = np.abs(A).max(axis=1, initial=0, keepdims=True)
+    peak[peak == 0] = 1
+    lengths: Floats = np.linalg.norm(A / peak, axis=1) * peak[:, 0]
+    return lengths
+
+
+def printed_threshold(a: Floats, gamma: float, p: float, k: int) -> float:
+    """Threshold pγg_p^(p−1) of the paper's printed formula, exact only when nothing is cut to zero."""
+    total = a.sum(dtype=np.float64)
+    kg = k * gamma
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if p == 1:
+            g = np.float64(1.0)
+        elif p == 2:
+            g = total / (2 * kg + 1)
+        elif p == 3:
+            g = (-1 + np.sqrt(1 + 12 * kg * total)) / (6 * kg)
+        elif p == 4:
+            root = np.sqrt(total**2 + 1 / (27 * kg))
+            g = np.cbrt((total + root) / (8 * kg)) + np.cbrt((total - root) / (8 * kg))
+        else:
+            raise ValueError(
+                f'p must be 1, 2, 3 or 4 with the paper\'s formula, got {p!r}: "exact" takes any p ≥ 1.'
+            )
+        return float(p * gamma * g ** (p - 1))
+
+
+def solve_threshold(
+    apply: Callable[..., tuple[float, float]],
+    A: Floats,
+    gamma: float,
+    p: float,
+    weights: Floats,
+    warmth: Warmth,
+) -> tuple[Floats, float]:
+    """Find τ = pγs(τ)^(p−1), where apply(A, τ, …) writes V(τ) and returns s(τ) and s'(τ).
+
+    s falls with τ, so log τ − log(pγ) − (p−1) log s(τ) rises at a rate of at least one in log τ:
+    Newton in log τ, kept inside a bracket that bisection closes when Newton leaves it.
+    """
+    V = np.empty_like(A)
+    if p == 1:
+        size, _ = apply(A, gamma, weights, warmth.diag, V)
+        return V, size
+    size, _ = apply(A, 0.0, weights, warmth.diag, V)
+    if size == 0.0:
+        return V, size
+    log_c = np.log(p) + np.log(gamma)
+    # Past the largest magnitude nothing is left; s(τ) ≤ s(0) bounds τ as well.
+    low, high = 0.0, float(np.abs(A).max()) * np.sqrt(A.shape[1])
+    log_bound = log_c + (p - 1) * np.log(size)
+    if log_bound < np.log(high):
+        high = float(np.exp(log_bound))
+    tau = warmth.tau if low < warmth.tau < high else high
+    for _ in range(300):
+        size, slope = apply(A, tau, weights, warmth.diag, V)
+        error = np.log(tau) - log_c - (p - 1) * np.log(size) if size > 0 else np.inf
+        if error > 0:
+            high = tau
+        else:
+            low = tau
+        new = tau * np.exp(-error / (1 - (p - 1) * tau * slope / size)) if size > 0 else low
+        if not low < new < high:
+            if abs(error) <= 1e-14:
+                break
+            new = np.sqrt(low) * np.sqrt(high) if 0 < 4 * low < high else 0.5 * (low + high)
+        if abs(new - tau) <= 2e-16 * tau or not low < new < high:
+            break
+        tau = float(new)
+    warmth.tau = tau
+    return V, size
+
+
+def prox_power(A: ArrayLike, gamma: float, p: float = 1, norm: str = "l1", form: Form = "exact") -> Floats:
+    """Proximal map of the p-th power of a norm.
+
+    argmin_X  γ‖X‖^p + ½‖X − A‖²_F
+
+    Parameters
+    ----------
+    A : array_like of shape (m, n)
+    gamma : float
+        γ > 0.
+    p : float, default 1
+        Any real p ≥ 1.
+    norm : {"l1", "nuclear", "rows"}, default "l1"
+        Sum of absolute entries, of singular values, or of the Euclidean norms of the rows.
+    form : {"exact", "paper"}, default "exact"
+        "paper" is the closed form printed in the paper (p = 1, 2, 3, 4 only). It takes the number of
+        surviving magnitudes to be all of them: m·n for "l1" and "nuclear", m for "rows". For p ≥ 2
+        that is the minimiser only when nothing is cut to zero.
+
+    Returns
+    -------
+    ndarray of shape (m, n)
+
+    Examples
+    --------
+    >>> from sepnmf.model import prox_power
+    >>> prox_power([[3.0, -1.5], [0.5, 0.0]], gamma=0.25, p=2)
+    array([[ 1.875, -0.375], [ 0.   ,  0.   ]])
+    """
+    array = check_array(A, "A")
+    check_choice(form, "form", ("exact", "paper"))
+    power = check_number(p, "p", least=1, strict=False)
+    step = check_number(gamma, "gamma")
+    return find_norm(norm).prox(array, step, power, form)[0]
+
+
+def prox_power_omega(A: ArrayLike, gamma: float, p: float, weights: ArrayLike, norm: str = "l1") -> Floats:
+    """Exact proximal map of the p-th power of a norm on Ω.
+
+    argmin_{X ∈ Ω}  γ‖X‖^p + ½‖X − A‖²_F
+
+    For "l1" and "rows" the answer is a projection at a threshold that solves one scalar equation. For
+    "nuclear" no closed form is known; it is found iteratively, to 1e-12 in the optimality conditions.
+
+    Parameters
+    ----------
+    A : array_like of shape (n, n)
+    gamma : float
+        γ > 0.
+    p : float
+        Any real p ≥ 1.
+    weights : array_like of shape (n,)
+        Positive weights w of Ω = {X ≥ 0 : x_ii ≤ 1, w_i x_ij ≤ w_j x_ii}.
+    norm : {"l1", "nuclear", "rows"}, default "l1"
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+
+    Examples
+    --------
+    >>> from sepnmf.model import prox_power_omega
+    >>> prox_power_omega([[2.0, 1.0], [0.25, 0.5]], gamma=0.25, p=1, weights=[1, 1])
+    array([[1.  , 0.75], [0.  , 0.25]])
+    """
+    array = check_square(A, "A")
+    power = check_number(p, "p", least=1, strict=False)
+    step = check_number(gamma, "gamma")
+    w = scaled_weights(weights, array.shape[0])
+    contiguous = np.ascontiguousarray(array)
+    return find_norm(norm).prox_omega(contiguous, step, power, w, Warmth(w.size))[0]

@@ -1,0 +1,41 @@
+"""The feasible set Ω."""
+
+import numpy as np
+
+from sepnmf.kernels import omega
+from sepnmf.typing import ArrayLike, Floats
+from sepnmf.validation import check_square, scaled_weights
+
+
+def project_omega(Z: ArrayLike, weights: ArrayLike) -> Floats:
+    """Nearest point of Ω = {X ≥ 0 : x_ii ≤ 1, w_i x_ij ≤ w_j x_ii}.
+
+    Row by row: given the diagonal entry t, the others are clipped to [0, (w_j / w_i) t], and t is the root
+    of an increasing, concave, piecewise linear function, found by Newton without sorting.
+
+    Parameters
+    ----------
+    Z : array_like of shape (n, n)
+    weights : array_like of shape (n,)
+        Positive; only their ratios matter.
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+
+    References
+    ----------
+    N. Gillis and R. Luce, "A fast gradient method for nonnegative sparse regression with
+    self-dictionary", IEEE Trans. Image Process. 27 (2018), pose the set and project by sorting.
+
+    Examples
+    --------
+    >>> from sepnmf.model import project_omega
+    >>> project_omega([[0.5, 2.0], [-1.0, 3.0]], weights=[1, 1])
+    array([[1., 1.], [0., 1.]])
+    """
+    array = np.ascontiguousarray(check_square(Z, "Z"))
+    w = scaled_weights(weights, array.shape[0])
+    X = np.empty_like(array)
+    omega.project(array, 0.0, w, np.ones(w.size), X)
+    return X

@@ -1,0 +1,193 @@
+"""What is minimised: λR_p(X) + ½‖MX − M‖²_F over Ω, and how far a point is from a solution."""
+
+from typing import Literal
+
+import numpy as np
+
+from sepnmf.model.norms import Warmth, find_norm
+from sepnmf.typing import ArrayLike, Floats
+from sepnmf.validation import (
+    check_array,
+    check_choice,
+    check_data,
+    check_number,
+    check_square,
+    check_weights,
+)
+
+
+class Fit:
+    """The data term ½‖MX − M‖²_F.
+
+    With the singular value decomposition M = UΣVᵀ it is ½‖RX − R‖²_F, R = ΣVᵀ: the rows of R are orthogonal,
+    so that every linear system the solvers meet is diagonal. Singular values at the rounding
+    level of M are left out.
+    """
+
+    def __init__(self, M: Floats) -> None:
+        _, s, Vt = np.linalg.svd(M, full_matrices=False)
+        kept = s > s[0] * max(M.shape) * np.finfo(s.dtype).eps
+        self.R: Floats = np.ascontiguousarray(s[kept, None] * Vt[kept])
+        self.squares: Floats = s[kept, None].astype(np.float64) ** 2
+
+    def value(self, X: Floats) -> float:
+        """Return ½‖MX − M‖²_F."""
+        return 0.5 * float(np.linalg.norm(self.R @ X - self.R)) ** 2
+
+    def gradient(self, X: Floats) -> Floats:
+        """Return Mᵀ(MX − M)."""
+        gradient: Floats = self.R.T @ (self.R @ X - self.R)
+        return gradient
+
+    def prox(self, C: Floats, sigma: float) -> Floats:
+        """argmin_X ½‖MX − M‖² + (σ/2)‖X − C‖², that is (MᵀM + σI)⁻¹(MᵀM + σC).
+
+        Written C + Rᵀ(Σ² + σI)⁻¹(R − RC): two products, and nothing cancels when σ is small.
+        """
+        inverse = (1.0 / (self.squares + sigma)).astype(C.dtype)
+        result: Floats = C + self.R.T @ (inverse * (self.R - self.R @ C))
+        return result
+
+
+def powered(size: float, p: float) -> float:
+    """size^p, infinite rather than an error when it overflows."""
+    with np.errstate(over="ignore"):
+        return float(np.float64(size) ** p)
+
+
+def ratio(X: ArrayLike, p: float = 1, norm: str = "l1") -> float:
+    """Powered ratio of norms R_p(X) = ‖X‖^p / ‖X‖_F.
+
+    Parameters
+    ----------
+    X : array_like of shape (m, n)
+        Not zero.
+    p : float, default 1
+        Any real p ≥ 1.
+    norm : {"l1", "nuclear", "rows"}, default "l1"
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sepnmf.model import ratio
+    >>> ratio(np.eye(4), p=1, norm="nuclear")
+    2.0
+    """
+    array = check_array(X, "X")
+    power = check_number(p, "p", least=1, strict=False)
+    size = find_norm(norm).value(array)
+    if size == 0.0:
+        raise ValueError("X is zero, where the ratio of norms is not defined.")
+    peak = float(np.abs(array).max())
+    return powered(size, power) / (float(np.linalg.norm(array / peak)) * peak)
+
+
+def objective(M: ArrayLike, X: ArrayLike, *, lam: float, p: float = 2, norm: str = "l1") -> float:
+    """Objective λR_p(X) + ½‖MX − M‖²_F, without the indicator of Ω.
+
+    Parameters
+    ----------
+    M : array_like of shape (m, n)
+        The data; negative entries are allowed here.
+    X : array_like of shape (n, n)
+    lam : float
+        λ > 0.
+    p : float, default 2
+    norm : {"l1", "nuclear", "rows"}, default "l1"
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sepnmf.model import objective
+    >>> M = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]])
+    >>> round(objective(M, np.eye(3), lam=0.1, p=1), 6)
+    0.173205
+    """
+    data = check_data(M, negative="allow")
+    point = check_square(X, "X", data.shape[1])
+    weight = check_number(lam, "lam")
+    return weight * ratio(point, p, norm) + Fit(data).value(point)
+
+
+def criticality(
+    M: ArrayLike,
+    X: ArrayLike,
+    *,
+    lam: float,
+    p: float = 2,
+    norm: str = "l1",
+    weights: ArrayLike | None = None,
+    condition: Literal["ratio", "dca"] = "ratio",
+) -> float:
+    r"""How far X is from a critical point; zero exactly at one.
+
+    Both of the paper's theorems end in a first-order condition 0 ∈ c ∂‖X‖^p + N_Ω(X) + G(X):
+
+    ======== ============ ================================================
+    theorem  c            G(X)
+    ======== ============ ================================================
+    ratio    λ/‖X‖_F      Mᵀ(MX − M) − λ(‖X‖^p/‖X‖_F³) X
+    dca      λ            Mᵀ(MX − M) − (‖X‖^p/‖X‖_F²) X
+    ======== ============ ================================================
+
+    "ratio" is stationarity of the model itself (what ADMM-P aims at), "dca" that of the limiting problem of
+    the paper's DCA. They are not the same: the printed DCA linearises R_p(X_k)‖X‖_F, without λ
+    and without the factor ‖X‖_F, so its limits are critical points of another function. X satisfies
+    the condition if and only if it is the fixed point of one exact proximal-gradient step; the
+    residual is the relative length of that step, ‖X − prox(X − G/L)‖_F / ‖X‖_F with L = σ₁(M)².
+    It does not change when M is scaled by t and λ by t² ("ratio").
+
+    Parameters
+    ----------
+    M : array_like of shape (m, n)
+        The data; negative entries are allowed here.
+    X : array_like of shape (n, n)
+        Not zero.
+    lam : float
+        λ > 0.
+    p : float, default 2
+    norm : {"l1", "nuclear", "rows"}, default "l1"
+    weights : array_like of shape (n,), optional
+        Weights of Ω; by default the l1 norms of the columns of M.
+    condition : {"ratio", "dca"}, default "ratio"
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sepnmf.model import criticality
+    >>> criticality(np.eye(2), np.eye(2), lam=0.1, p=1)  # minimises both terms at once
+    0.0
+    """
+    check_choice(condition, "condition", ("ratio", "dca"))
+    data = check_data(M, negative="allow")
+    point = check_square(X, "X", data.shape[1]).astype(np.float64)
+    weight = check_number(lam, "lam")
+    power = check_number(p, "p", least=1, strict=False)
+    w = check_weights(weights, data)
+    which = find_norm(norm)
+    length = float(np.linalg.norm(point))
+    if length == 0.0:
+        raise ValueError("X is zero, where the model is not defined.")
+
+    fit = Fit(data)
+    numerator = powered(which.value(point), power)
+    if condition == "ratio":
+        c, pull = weight / length, weight * numerator / length**3
+    else:
+        c, pull = weight, numerator / length**2
+    step = 1.0 / float(fit.squares[0, 0])
+    forward = point - step * (fit.gradient(point) - pull * point)
+    back, _ = which.prox_omega(forward, step * c, power, w, Warmth(w.size))
+    return float(np.linalg.norm(point - back)) / length

@@ -1,0 +1,72 @@
+"""Selection, the one result type, and the rules that pick anchors from a coefficient matrix."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from sepnmf.model.norms import row_lengths
+from sepnmf.typing import Floats, Ints
+
+Status = Literal["converged", "max_outer", "stopped", "diverged", "collapsed", "done"]
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The columns a method chose, and how it came to choose them.
+
+    Attributes
+    ----------
+    anchors : ndarray of shape (r,)
+        Distinct column indices, best first.
+    scores : ndarray of shape (n,)
+        One finite number per column; `anchors` are the columns with the largest.
+    method : str
+        Name of the method, as in `sepnmf.METHODS`.
+    status : str
+        "converged"; "max_outer" (the iterations ran out); "stopped" (by the callback); "diverged" and
+        "collapsed" (the iterates overflowed or became zero: the answer comes from the last
+        usable one); "done" (a method that does not iterate to a tolerance).
+    converged : bool
+        Whether the method's stopping rule was met; for a method without one, whether it finished.
+    X : ndarray of shape (n, n) or None
+        Coefficients with M ≈ MX; None for greedy methods.
+    n_outer, n_inner : int
+        Iterations of the outer loop, and of the inner loops in all.
+    history : dict of str to ndarray
+        One array per quantity, one entry per outer iteration (`pandas.DataFrame(history)` works).
+    seconds : float
+        Wall-clock time.
+    """
+
+    anchors: Ints
+    scores: Floats
+    method: str
+    status: Status = "done"
+    converged: bool = True
+    X: Floats | None = None
+    n_outer: int = 0
+    n_inner: int = 0
+    history: dict[str, Floats] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return (
+            f"Selection(method={self.method!r}, anchors={self.anchors.tolist()}, "
+            f"status={self.status!r}, n_outer={self.n_outer}, seconds={self.seconds:.3g})"
+        )
+
+
+def best_first(scores: Floats, r: int) -> Ints:
+    """Indices of the r largest scores, largest first, ties by index."""
+    return np.argsort(-scores, kind="stable")[:r]
+
+
+def scores_by_diagonal(X: Floats) -> Floats:
+    """Diagonal entries x_ii: how much of itself each column keeps."""
+    return np.diag(X).astype(np.float64)
+
+
+def scores_by_rows(X: Floats) -> Floats:
+    """Euclidean norms of the rows: how much each column is used."""
+    return row_lengths(X).astype(np.float64)

@@ -1,0 +1,14 @@
+"""Names for the array types that appear in signatures."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+Sparse: TypeAlias = Any  # any SciPy sparse matrix or array; SciPy has no common type for them
+Ints: TypeAlias = NDArray[np.intp]
+Seed: TypeAlias = int | np.random.Generator | None
+
+__all__ = ["ArrayLike", "Floats", "Ints", "Seed", "Sequence", "Sparse"]
