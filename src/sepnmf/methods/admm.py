@@ -3,7 +3,17 @@
 import numpy as np
 
 from sepnmf.kernels import omega
-from sepnmf.methods.iteration import Broken, Callback, Init, Pick, Problem, Run, frobenius
+from sepnmf.methods.iteration import (
+    NOTHING,
+    Broken,
+    Callback,
+    Init,
+    Pick,
+    Problem,
+    Run,
+    frobenius,
+    nonzero,
+)
 from sepnmf.model.norms import Form
 from sepnmf.model.problem import powered
 from sepnmf.selection import Selection
@@ -155,6 +165,8 @@ def admm(
                     break
             Y = problem.fit.prox(X + U / rho1, rho1)
             U = U + rho1 * (X - Y)
+            if frobenius(X_before) <= NOTHING:
+                nonzero(X)  # one zero iterate can be left again, two in a row are the end
             change = run.change(X, X_before)
             residuals = {
                 "residual_y": frobenius(X - Y),

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from sepnmf.kernels import omega
-from sepnmf.methods.iteration import Callback, Init, Pick, Problem, Run, frobenius
+from sepnmf.methods.iteration import Callback, Init, Pick, Problem, Run, frobenius, nonzero
 from sepnmf.model.norms import Form, Warmth
 from sepnmf.model.problem import powered
 from sepnmf.selection import Selection
@@ -24,6 +24,7 @@ def dca(
     lam: float,
     rho: float,
     beta: float,
+    ratio_weight: float = 1.0,
     max_outer: int = 100,
     max_inner: int = 10,
     tol: float = 1e-5,
@@ -38,7 +39,7 @@ def dca(
 ) -> Selection:
     r"""Separable NMF with a powered ratio of norms, by a difference-of-convex algorithm (DCA).
 
-    At X_k, with α_k = ‖X_k‖^p/‖X_k‖_F, minimises over Ω = {X ≥ 0 : x_ii ≤ 1, w_i x_ij ≤ w_j x_ii}
+    At X_k, with α_k = ω‖X_k‖^p/‖X_k‖_F, minimises over Ω = {X ≥ 0 : x_ii ≤ 1, w_i x_ij ≤ w_j x_ii}
 
         λ‖X‖^p + ½‖MX − M‖²_F − α_k⟨X, X_k⟩/‖X_k‖_F + (β/2)‖X − X_k‖²_F,
 
@@ -48,8 +49,9 @@ def dca(
         V ← argmin λ‖V‖^p + (ρ/2)‖V − (X + Z)‖² over Ω
         Z ← Z + X − V
 
-    α_k is the printed one, without the factor λ: limits satisfy the paper's theorem on DCA, which is
-    not stationarity of the ratio model (`sepnmf.model.criticality` measures either).
+    The paper prints α_k without a weight, ω = 1. Then limits satisfy its theorem on DCA, which is not
+    stationarity of the ratio model (`sepnmf.model.criticality` measures either), and a change of the
+    scale of M cannot be undone by λ, ρ and β alone: scale ω with them, by t² when M is scaled by t.
 
     Parameters
     ----------
@@ -64,6 +66,8 @@ def dca(
     lam, rho, beta : float
         Weight λ of the numerator, penalty ρ of the inner ADMM and weight β of the proximal term; all
         positive.
+    ratio_weight : float, default 1
+        Weight ω > 0 of the ratio in α_k; the paper's algorithm has 1.
     max_outer, max_inner : int, default 100 and 10
         Bounds on the outer iterations, and on the inner ones of each.
     tol, inner_tol : float, default 1e-5
@@ -119,6 +123,7 @@ def dca(
     problem = Problem.check(M, r, p, norm, lam, weights, negative)
     rho = check_number(rho, "rho")
     beta = check_number(beta, "beta")
+    ratio_weight = check_number(ratio_weight, "ratio_weight")
     run = Run(
         "dca",
         problem,
@@ -138,8 +143,9 @@ def dca(
     warmth = Warmth(len(X0))
     with run:
         for _ in range(run.max_outer):
-            X_k, length = X, frobenius(X)
-            pull = (beta + powered(size, p) / length / length) * X_k
+            X_k, length = X, nonzero(X)
+            alpha = ratio_weight * powered(size, p) / length
+            pull = (beta + alpha / length) * X_k
             V, Z = X_k, np.zeros_like(X_k)
             for j in range(1, run.max_inner + 1):  # noqa: B007
                 X_last = X

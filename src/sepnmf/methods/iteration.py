@@ -35,6 +35,11 @@ Init = ArrayLike | Literal["identity", "spa"] | None
 Pick = Literal["diag", "rows", "spa"]
 PICKS = ("diag", "rows", "spa")
 
+# Ω fixes the scale of X (x_ii ≤ 1). An X this short is rounding error around zero, and one this many times
+# longer than the longest element of Ω is not coming back.
+NOTHING = 1e-15
+RUNAWAY = 1e8
+
 
 @dataclass(frozen=True)
 class State:
@@ -144,6 +149,8 @@ class Run:
         self.status: Status = "max_outer"
         self.rows: list[dict[str, float]] = []
         self.last_usable: Floats | None = None
+        w = problem.weights
+        self.longest = RUNAWAY * float(np.linalg.norm(w) * np.linalg.norm(1.0 / w))
 
     def __enter__(self) -> "Run":
         self._errstate = np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -158,9 +165,11 @@ class Run:
         return False
 
     def change(self, X: Floats, before: Floats) -> float:
-        """‖X − before‖_F / ‖before‖_F, infinite from zero; ends the run when X overflows."""
+        """‖X − before‖_F / ‖before‖_F, infinite from zero; ends the run when X runs away."""
         length = frobenius(X)
-        if length > 0.0:
+        if length > self.longest:
+            raise Broken("diverged")
+        if length > NOTHING:
             self.last_usable = X
         start = frobenius(before)
         return frobenius(X - before) / start if start > 0.0 else np.inf
@@ -180,10 +189,8 @@ class Run:
         `size` is the norm of X, which the solver knows from its proximal map.
         """
         length = frobenius(X)
-        if length == 0.0:
-            raise Broken("collapsed")
         fit = self.problem.fit.value(X)
-        ratio = powered(size, self.problem.p) / length
+        ratio = powered(size, self.problem.p) / length if length > NOTHING else np.inf
         numbers = {
             "objective": self.problem.lam * ratio + fit,
             "ratio": ratio,
@@ -256,4 +263,12 @@ def frobenius(A: Floats) -> float:
     length = float(np.linalg.norm(A))
     if not np.isfinite(length):
         raise Broken("diverged")
+    return length
+
+
+def nonzero(X: Floats) -> float:
+    """Frobenius norm of an X by which is divided, or the end of the run when it is as good as zero."""
+    length = frobenius(X)
+    if length <= NOTHING:
+        raise Broken("collapsed")
     return length

@@ -217,6 +217,8 @@ def solve_threshold(
     log_bound = log_c + (p - 1) * np.log(size)
     if log_bound < np.log(high):
         high = float(np.exp(log_bound))
+    if high == 0.0:  # the threshold is too small to be represented: V is the projection
+        return V, size
     tau = warmth.tau if low < warmth.tau < high else high
     for _ in range(300):
         size, slope = apply(A, tau, weights, warmth.diag, V)

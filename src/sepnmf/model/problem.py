@@ -126,21 +126,22 @@ def criticality(
     norm: str = "l1",
     weights: ArrayLike | None = None,
     condition: Literal["ratio", "dca"] = "ratio",
+    ratio_weight: float = 1.0,
 ) -> float:
     r"""How far X is from a critical point; zero exactly at one.
 
     Both of the paper's theorems end in a first-order condition 0 ∈ c ∂‖X‖^p + N_Ω(X) + G(X):
 
-    ======== ============ ================================================
-    theorem  c            G(X)
-    ======== ============ ================================================
-    ratio    λ/‖X‖_F      Mᵀ(MX − M) − λ(‖X‖^p/‖X‖_F³) X
-    dca      λ            Mᵀ(MX − M) − (‖X‖^p/‖X‖_F²) X
-    ======== ============ ================================================
+    ========= ========== =====================================
+    condition c          G(X)
+    ========= ========== =====================================
+    ratio     λ/‖X‖_F    Mᵀ(MX − M) − λ(‖X‖^p/‖X‖_F³) X
+    dca       λ          Mᵀ(MX − M) − ω(‖X‖^p/‖X‖_F²) X
+    ========= ========== =====================================
 
     "ratio" is stationarity of the model itself (what ADMM-P aims at), "dca" that of the limiting problem of
-    the paper's DCA. They are not the same: the printed DCA linearises R_p(X_k)‖X‖_F, without λ
-    and without the factor ‖X‖_F, so its limits are critical points of another function. X satisfies
+    the paper's DCA. They are not the same: the printed DCA linearises R_p(X_k)‖X‖_F with weight ω = 1
+    where the model has λ/‖X‖_F, so its limits are critical points of another function. X satisfies
     the condition if and only if it is the fixed point of one exact proximal-gradient step; the
     residual is the relative length of that step, ‖X − prox(X − G/L)‖_F / ‖X‖_F with L = σ₁(M)².
     It does not change when M is scaled by t and λ by t² ("ratio").
@@ -158,6 +159,8 @@ def criticality(
     weights : array_like of shape (n,), optional
         Weights of Ω; by default the l1 norms of the columns of M.
     condition : {"ratio", "dca"}, default "ratio"
+    ratio_weight : float, default 1
+        The weight ω that `dca` was called with; only used by "dca".
 
     Returns
     -------
@@ -186,7 +189,7 @@ def criticality(
     if condition == "ratio":
         c, pull = weight / length, weight * numerator / length**3
     else:
-        c, pull = weight, numerator / length**2
+        c, pull = weight, check_number(ratio_weight, "ratio_weight") * numerator / length**2
     step = 1.0 / float(fit.squares[0, 0])
     forward = point - step * (fit.gradient(point) - pull * point)
     back, _ = which.prox_omega(forward, step * c, power, w, Warmth(w.size))

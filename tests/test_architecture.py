@@ -1,0 +1,80 @@
+"""The rooms of the design: imports point one way, the core import is light."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sepnmf
+
+ROOT = Path(sepnmf.__file__).parent
+
+# A room may import from rooms before it, never from itself onwards (files inside a room may).
+ROOMS = [
+    "kernels",
+    "typing",
+    "validation",
+    "model",
+    "nnls",
+    "selection",
+    "methods",
+    "registry",
+    "datasets",
+]
+
+
+def room(module):
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def imports(path):
+    """Modules of sepnmf that a file imports when it is loaded."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sepnmf"):
+            for alias in node.names:
+                yield node.module if "." in node.module else f"{node.module}.{alias.name}"
+        elif isinstance(node, ast.Import):
+            yield from (a.name for a in node.names if a.name.startswith("sepnmf"))
+
+
+def test_every_file_is_in_a_room():
+    found = {p.relative_to(ROOT).parts[0].removesuffix(".py") for p in ROOT.rglob("*.py")}
+    assert found - {"__init__"} == set(ROOMS)
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_point_one_way(path):
+    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    if own == "__init__":
+        return
+    for module in imports(path):
+        assert module != "sepnmf", "import from the room, not from the package"
+        other = room(module)
+        assert other == own or ROOMS.index(other) < ROOMS.index(own), f"{own} must not know {other}"
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = (
+        "import sys, sepnmf\n"
+        "heavy = {'numba', 'sklearn', 'scipy', 'matplotlib', 'pandas'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "assert callable(sepnmf.admm) and 'sklearn' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_public_name_can_be_reached():
+    for name in sepnmf.__all__:
+        assert getattr(sepnmf, name) is not None
+        assert name in dir(sepnmf)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        sepnmf.nothing  # noqa: B018
+
+
+def test_a_selection_shows_itself_in_one_line():
+    M, _ = sepnmf.datasets.make_dirichlet(0.0, random_state=0)
+    text = repr(sepnmf.spa(M, 2))
+    assert text.startswith("Selection(method='spa', anchors=[")
+    assert "\n" not in text
