@@ -24,7 +24,9 @@ for rank, column in enumerate(sel.anchors, start=1):
     print(f"  {rank:4d}  {column:6d}  {sel.scores[column]:10.4f}  {'yes' if column in true else 'NO'}")
 next_best = np.delete(sel.scores, sel.anchors).max()
 print(f"\n  The best column that was not chosen has score {next_best:.4f}.")
-print(f"  {len(set(sel.anchors) & set(true))} of {r} true anchors found; {sel.status} after {sel.n_outer} outer")
+print(
+    f"  {len(set(sel.anchors) & set(true))} of {r} true anchors found; {sel.status} after {sel.n_outer} outer"
+)
 print(f"  iterations in {sel.seconds:.2f} s; λR + fit = {sel.history['objective'][-1]:.4g}.")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
@@ -33,7 +35,9 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), layout="constraine
 centred = M - M.mean(axis=1, keepdims=True)
 plane = np.linalg.svd(centred, full_matrices=False)[0][:, :2].T @ centred
 left.scatter(*plane, s=22, color="0.65", label="columns of M")
-left.scatter(*plane[:, true], s=150, facecolors="none", edgecolors="#0072b2", linewidths=1.6, label="true anchors")
+left.scatter(
+    *plane[:, true], s=150, facecolors="none", edgecolors="#0072b2", linewidths=1.6, label="true anchors"
+)
 left.scatter(*plane[:, sel.anchors], s=36, color="#d55e00", marker="x", linewidths=1.8, label="anchors found")
 left.set(title="Columns, in their two leading principal components", xticks=[], yticks=[])
 left.legend(loc="upper center", bbox_to_anchor=(0.5, 0), ncols=3, frameon=False)

@@ -11,7 +11,13 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SUITE = ["test_methods.py", "test_paper_mode.py", "test_omega.py", "test_proximal_maps.py", "test_criticality.py"]
+SUITE = [
+    "test_methods.py",
+    "test_paper_mode.py",
+    "test_omega.py",
+    "test_proximal_maps.py",
+    "test_criticality.py",
+]
 
 # File under src/sepnmf, what stands there, what to put instead.
 MUTANTS = [
@@ -33,7 +39,11 @@ MUTANTS = [
     ("methods/admm.py", "np.sqrt(x + 4.0)", "np.sqrt(x)"),
     ("methods/admm.py", "np.cbrt(d) / np.linalg.norm(P)", "d / np.linalg.norm(P)"),
     # DCA
-    ("methods/dca.py", "alpha = ratio_weight * powered(size, p) / length", "alpha = -ratio_weight * powered(size, p) / length"),
+    (
+        "methods/dca.py",
+        "alpha = ratio_weight * powered(size, p) / length",
+        "alpha = -ratio_weight * powered(size, p) / length",
+    ),
     ("methods/dca.py", "(beta + alpha / length)", "(beta + alpha)"),
     ("methods/dca.py", "rho * (V - Z)) / sigma", "rho * (V + Z)) / sigma"),
     ("methods/dca.py", "prox_omega(X + Z, gamma", "prox_omega(X - Z, gamma"),
@@ -57,7 +67,11 @@ MUTANTS = [
     # The kernels
     ("kernels/shrink.py", "(p - 2.0) * math.log(kept)", "(p - 1.0) * math.log(kept)"),
     ("kernels/shrink.py", "u -= step", "u += step"),
-    ("kernels/shrink.py", "delta = (kept * math.exp(u) + gaps) / k", "delta = (kept * math.exp(u) - gaps) / k"),
+    (
+        "kernels/shrink.py",
+        "delta = (kept * math.exp(u) + gaps) / k",
+        "delta = (kept * math.exp(u) - gaps) / k",
+    ),
     ("kernels/omega.py", "top += u * value", "top -= u * value"),
     ("kernels/omega.py", "bottom += u * u", "bottom += u"),
     ("kernels/omega.py", "slope -= clipped * clipped / squares", "slope += clipped * clipped / squares"),
@@ -80,11 +94,13 @@ def survives(name, old, new, place):
         sys.exit(f"{name} no longer has {old!r}: update tests/mutants.py")
     path.write_text(source.replace(old, new, 1))
     env = os.environ | {"PYTHONPATH": str(place), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:doctest", "-n", "0"]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "0"]
     command += ["--override-ini", "addopts=--import-mode=importlib"]
     tests = [str(ROOT / "tests" / file) for file in SUITE]
     try:
-        run = subprocess.run(command + tests, env=env, cwd=ROOT, capture_output=True, timeout=900, check=False)
+        run = subprocess.run(
+            command + tests, env=env, cwd=ROOT, capture_output=True, timeout=900, check=False
+        )
     except subprocess.TimeoutExpired:
         return False  # a loop that no longer ends is noticed too
     if run.returncode not in (0, 1):

@@ -128,7 +128,8 @@ def in_omega(X, w):
     return [
         X >= 0,
         cp.diag(X) <= 1,
-        cp.multiply(X, w[:, None] * off) <= cp.multiply(cp.reshape(cp.diag(X), (len(w), 1), order="C") @ w[None, :], off),
+        cp.multiply(X, w[:, None] * off)
+        <= cp.multiply(cp.reshape(cp.diag(X), (len(w), 1), order="C") @ w[None, :], off),
     ]
 
 

@@ -91,7 +91,15 @@ def test_admm_with_exact_inner_solves_ends_at_a_critical_point(data, norm, rho, 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", category=UserWarning)
         sel = sepnmf.admm(
-            data, 3, norm=norm, lam=1e-3, rho=(rho,) * 3, max_outer=outer, max_inner=inner, tol=1e-9, inner_tol=1e-11
+            data,
+            3,
+            norm=norm,
+            lam=1e-3,
+            rho=(rho,) * 3,
+            max_outer=outer,
+            max_inner=inner,
+            tol=1e-9,
+            inner_tol=1e-11,
         )
     assert criticality(data, np.eye(14), lam=1e-3, norm=norm) > 1.9e-3
     assert criticality(data, sel.X, lam=1e-3, norm=norm) < small

@@ -4,10 +4,10 @@ import warnings
 
 import cvxpy as cp
 import numpy as np
-import oracles
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+import oracles
 import sepnmf
 from sepnmf.methods.admm import update_z
 from sepnmf.model import NORMS, project_omega

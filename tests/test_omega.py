@@ -1,11 +1,11 @@
 """The feasible set: its projection and the constrained proximal maps."""
 
 import numpy as np
-import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oracles
 from sepnmf.kernels import omega
 from sepnmf.model import NORMS, project_omega, prox_power_omega
 from sepnmf.model.norms import NORMS as CLASSES
@@ -16,11 +16,7 @@ POWERS = [1, 1.5, 2, 3, 4, 7]
 
 def inside(X, w, slack=1e-12):
     t = np.diag(X)
-    return (
-        X.min() >= 0
-        and t.max() <= 1
-        and (w[:, None] * X <= np.outer(t, w) * (1 + slack) + 1e-300).all()
-    )
+    return X.min() >= 0 and t.max() <= 1 and (w[:, None] * X <= np.outer(t, w) * (1 + slack) + 1e-300).all()
 
 
 def kinds(n, rng):

@@ -3,9 +3,9 @@
 import warnings
 
 import numpy as np
-import oracles
 import pytest
 
+import oracles
 import sepnmf
 
 PARAMETERS = np.log([1e-5, 3e3])  # the range the paper tunes over
@@ -27,7 +27,13 @@ def follow(method, M, r, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", category=UserWarning)
         sel = method(
-            M, r, tol=0, max_outer=OUTER, negative="allow", callback=lambda s: seen.append(s.X.copy()), **options
+            M,
+            r,
+            tol=0,
+            max_outer=OUTER,
+            negative="allow",
+            callback=lambda s: seen.append(s.X.copy()),
+            **options,
         )
     return seen, sel
 
@@ -80,9 +86,7 @@ def test_dca_follows_algorithm_1(p, norm, kind):
         lam, rho, beta = np.exp(rng.uniform(*PARAMETERS, 3))
         if seed % 2:  # for p > 1 most draws blow up; penalties as strong as ‖X‖^p keep these tame
             rho, beta = rho * M.shape[1] ** p, beta * M.shape[1] ** p
-        seen, _ = follow(
-            sepnmf.dca, M, 5, p=p, norm=norm, lam=lam, rho=rho, beta=beta, v_update="projected"
-        )
+        seen, _ = follow(sepnmf.dca, M, 5, p=p, norm=norm, lam=lam, rho=rho, beta=beta, v_update="projected")
 
         def transcription(X0, M=M, lam=lam, rho=rho, beta=beta, w=w):
             def projected(A, gamma):
@@ -154,7 +158,17 @@ def test_both_stopping_rules_are_the_printed_ones():
     lam, rho = 1e-3, (0.1, 0.1, 0.1)
     for tol, inner_tol in ((1e-2, 1e-2), (2e-3, 0.3), (0.5, 1e-5)):
         want = list(oracles.printed_admm(M, np.eye(len(w)), 2, "l1", lam, rho, w, 500, 10, tol, inner_tol))
-        sel = sepnmf.admm(M, 5, lam=lam, rho=rho, tol=tol, inner_tol=inner_tol, max_outer=500, prox="paper", negative="allow")
+        sel = sepnmf.admm(
+            M,
+            5,
+            lam=lam,
+            rho=rho,
+            tol=tol,
+            inner_tol=inner_tol,
+            max_outer=500,
+            prox="paper",
+            negative="allow",
+        )
         assert sel.n_outer == len(want) < 500
         np.testing.assert_allclose(sel.X, want[-1], atol=1e-8)
         projected = lambda A, g: oracles.project_by_sorting(oracles.printed_prox(A, g, 1, "l1"), w)  # noqa: E731

@@ -1,11 +1,11 @@
 """Proximal maps of powered norms, against bisection, 120-digit arithmetic and a convex solver."""
 
 import numpy as np
-import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import oracles
 from sepnmf.kernels import shrink
 from sepnmf.model import NORMS, prox_power
 from sepnmf.model.norms import NuclearNorm

@@ -1,5 +1,7 @@
 """The ratio of norms: Proposition 2.2 of the paper, for the three norms where it applies."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -28,10 +30,14 @@ def at_most(a, b):
 def test_ordering(X, p):
     """‖X‖_F^(p−1) ≤ R_{p,*} ≤ R_{p,rows} ≤ R_{p,1}: the paper's two, with ours between them."""
     chain = [frobenius(X) ** (p - 1)] + [ratio(X, p, norm) for norm in ("nuclear", "rows", "l1")]
-    assert all(at_most(a, b) for a, b in zip(chain, chain[1:], strict=False))
+    assert all(at_most(a, b) for a, b in itertools.pairwise(chain))
 
 
-@given(u=hnp.arrays(float, 4, elements=st.floats(0.1, 5)), v=hnp.arrays(float, 5, elements=st.floats(-5, 5)), p=powers)
+@given(
+    u=hnp.arrays(float, 4, elements=st.floats(0.1, 5)),
+    v=hnp.arrays(float, 5, elements=st.floats(-5, 5)),
+    p=powers,
+)
 def test_nuclear_ratio_is_one_exactly_at_rank_one(u, v, p):
     if np.linalg.norm(v) < 1e-3:
         v = v + 1
