@@ -59,7 +59,7 @@ def test_columns_are_permuted_and_seeded():
 
 
 def test_smallest_sizes():
-    M, anchors = make_midpoint(0.5, m=3, r=2)
+    M, _ = make_midpoint(0.5, m=3, r=2)
     assert M.shape == (3, 3)
     np.testing.assert_allclose(M, make_midpoint(0.0, m=3, r=2)[0])  # the only midpoint is the centre
     assert make_dirichlet(0.0, m=2, n=1, r=1)[1].tolist() == [0]

@@ -332,8 +332,8 @@ def test_same_seed_same_bits(small):
 @pytest.mark.parametrize("norm", NORMS)
 def test_single_precision_stays_single(small, norm):
     M, _ = small
-    for method, options in (("admm", ROWS), ("dca", {**DCA, "p": 1.2})):
-        options = options | {"norm": norm, "max_outer": 20}
+    for method, given in (("admm", ROWS), ("dca", {**DCA, "p": 1.2})):
+        options = given | {"norm": norm, "max_outer": 20}
         single = quietly(sepnmf.select, M.astype(np.float32), 4, method, **options)
         double = quietly(sepnmf.select, M, 4, method, **options)
         assert single.X.dtype == np.float32

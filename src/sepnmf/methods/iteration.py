@@ -197,7 +197,7 @@ class Run:
             "fit": fit,
             **residuals,
             "change": change,
-            "n_inner": float(n_inner),
+            "n_inner": n_inner,
             "seconds": time.perf_counter() - self.began,
         }
         self.rows.append(numbers)
