@@ -299,6 +299,13 @@ def test_vca_is_a_function_of_the_seed():
     assert_array_equal(again.anchors, runs[0].anchors)
 
 
+def test_columns_behind_the_projective_plane_are_seen_in_the_affine_view():
+    M = np.random.default_rng(8).standard_normal((6, 30))
+    assert_array_equal(module.simplex_view(M, 3, 100.0), module.affine_view(M, 3, method="VCA"))
+    M = np.abs(M)
+    assert np.ptp(module.simplex_view(M, 3, 100.0)[-1]) > 0
+
+
 def test_vca_refuses_an_snr_that_is_no_number():
     for snr in (np.nan, np.inf, "high"):
         with pytest.raises(ValueError, match=r"^snr must"):
@@ -316,6 +323,16 @@ def test_a_sparse_singular_subspace_is_the_dense_one():
         assert_allclose(tau, sigma)
         assert_allclose(V, U, atol=1e-10)
         assert_allclose(np.linalg.norm(U.T @ A, axis=1), sigma)
+
+
+def test_the_centred_operator_is_the_centred_matrix():
+    rng = np.random.default_rng(0)
+    M = rng.random((5, 7))
+    centre = M.mean(axis=1)
+    operator, A = module.centred_operator(sparse.csc_array(M), centre), M - centre[:, None]
+    for right, left in ((rng.random(7), rng.random(5)), (rng.random((7, 2)), rng.random((5, 2)))):
+        assert_allclose(operator @ right, A @ right, atol=1e-14)
+        assert_allclose(operator.T @ left, A.T @ left, atol=1e-14)
 
 
 # Reference figures, shared/reference-baselines.md: VCA, 10 runs on each of 20 instances.

@@ -118,12 +118,17 @@ def enlarge(Y: Floats, start: Ints) -> tuple[Ints, Floats, int]:
             if abs(B[k, j]) <= 1 + GAIN:
                 break
             anchors[k] = j
-            column = B[:, j].copy()
-            column[k] -= 1
-            B -= np.outer(column, B[k] / B[k, j])
+            exchange(B, k, j)
             swaps += 1
         if swaps == before:  # so B is fresh, without the updates' rounding errors
             return anchors, B, swaps
+
+
+def exchange(B: Floats, k: np.intp, j: np.intp) -> None:
+    """Update B = E⁻¹Y in place for column j of Y in the place of column k of E."""
+    column = B[:, j].copy()
+    column[k] -= 1
+    B -= np.outer(column, B[k] / B[k, j])
 
 
 def random_simplex(Y: Floats, rng: np.random.Generator) -> Ints:

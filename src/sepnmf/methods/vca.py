@@ -264,13 +264,19 @@ def leading_left(M: Floats | Sparse, k: int, centre: Floats | None = None) -> tu
 
 
 def centred_operator(M: Sparse, centre: Floats) -> LinearOperator:
-    """M − centre·1ᵀ as products only, for sparse M would become dense."""
-    mean = centre[:, None]
+    """M − centre·1ᵀ as products with vectors and matrices, for as an array it would be dense."""
+
+    def product(x: Floats) -> Floats:
+        return np.asarray(M @ x - np.multiply.outer(centre, x.sum(axis=0)))
+
+    def transposed_product(y: Floats) -> Floats:
+        return np.asarray(M.T @ y - centre @ y)
+
     return LinearOperator(
         M.shape,
         dtype=M.dtype,
-        matvec=lambda x: M @ x - centre * x.sum(),
-        rmatvec=lambda y: M.T @ y - centre @ y,
-        matmat=lambda X: M @ X - mean @ X.sum(axis=0, keepdims=True),
-        rmatmat=lambda Y: M.T @ Y - mean.T @ Y,
+        matvec=product,
+        matmat=product,
+        rmatvec=transposed_product,
+        rmatmat=transposed_product,
     )
