@@ -91,8 +91,8 @@ def ppi(
             "raise n_skewers or ask for fewer anchors."
         )
     lengths = column_lengths(data)
+    # Counts are whole numbers, so half of a relative length decides between equal ones only.
     scores = spread(counts + lengths / (2 * lengths.max()), kept, n)
-    # A column that never was extreme has less than 1, however long it is.
     return Selection(
         anchors=best_first(scores, r), scores=scores, method="ppi", seconds=time.perf_counter() - start
     )

@@ -56,8 +56,8 @@ def vca(
     Raises
     ------
     ValueError
-        If an argument is not as described, or M has numerical rank (columns in affine view: affine rank)
-        below what r anchors need.
+        If an argument is not as described, M has numerical rank below r (projective view), or the
+        columns' affine hull has fewer than r − 1 dimensions (affine view).
 
     Notes
     -----
@@ -68,7 +68,7 @@ def vca(
     one side of the projective view's plane (possible only with negative entries) are seen in the affine view.
 
     When to use: hyperspectral images with pure pixels and high signal-to-noise ratio, as the
-    field's customary baseline. One run is random and not robust: SPA is both faster and better in theory.
+    field's customary baseline. One run is random, and from little noise on less often right than SPA.
 
     References
     ----------
