@@ -10,7 +10,12 @@ if TYPE_CHECKING:
     from sepnmf import datasets, methods, model
     from sepnmf.methods.admm import admm
     from sepnmf.methods.dca import dca
+    from sepnmf.methods.nfindr import nfindr
+    from sepnmf.methods.ppi import ppi
+    from sepnmf.methods.preconditioned import preconditioned_spa
+    from sepnmf.methods.smoothed import smoothed_spa, smoothed_vca
     from sepnmf.methods.spa import spa
+    from sepnmf.methods.vca import vca
     from sepnmf.nnls import nnls
     from sepnmf.registry import METHODS, select
     from sepnmf.selection import Selection
@@ -23,9 +28,15 @@ _HOME = {
     "Selection": "selection",
     "admm": "methods.admm",
     "dca": "methods.dca",
+    "nfindr": "methods.nfindr",
     "nnls": "nnls",
+    "ppi": "methods.ppi",
+    "preconditioned_spa": "methods.preconditioned",
     "select": "registry",
+    "smoothed_spa": "methods.smoothed",
+    "smoothed_vca": "methods.smoothed",
     "spa": "methods.spa",
+    "vca": "methods.vca",
 }
 _ROOMS = ("datasets", "methods", "model")
 
@@ -37,9 +48,15 @@ __all__ = [
     "dca",
     "methods",
     "model",
+    "nfindr",
     "nnls",
+    "ppi",
+    "preconditioned_spa",
     "select",
+    "smoothed_spa",
+    "smoothed_vca",
     "spa",
+    "vca",
 ]
 
 

@@ -6,7 +6,12 @@ from typing import Any
 
 from sepnmf.methods.admm import admm
 from sepnmf.methods.dca import dca
+from sepnmf.methods.nfindr import nfindr
+from sepnmf.methods.ppi import ppi
+from sepnmf.methods.preconditioned import preconditioned_spa
+from sepnmf.methods.smoothed import smoothed_spa, smoothed_vca
 from sepnmf.methods.spa import spa
+from sepnmf.methods.vca import vca
 from sepnmf.selection import Selection
 from sepnmf.typing import ArrayLike
 from sepnmf.validation import check_choice
@@ -14,7 +19,13 @@ from sepnmf.validation import check_choice
 METHODS: dict[str, Callable[..., Selection]] = {
     "admm": admm,
     "dca": dca,
+    "nfindr": nfindr,
+    "ppi": ppi,
+    "preconditioned-spa": preconditioned_spa,
+    "smoothed-spa": smoothed_spa,
+    "smoothed-vca": smoothed_vca,
     "spa": spa,
+    "vca": vca,
 }
 
 
