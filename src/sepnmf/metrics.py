@@ -12,8 +12,8 @@ from sepnmf.validation import check_array, check_columns
 
 Indices = Collection[int] | Ints
 
-# Entries of M − WH held at a time: 32 MB of float64.
-BLOCK_SIZE = 2**22
+# Entries of M − WH held at a time: 16 MB of float64.
+BLOCK_SIZE = 2**21
 
 
 def success_rate(found: Indices | Sequence[Indices], true: Indices | Sequence[Indices]) -> float:
