@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sepnmf
@@ -129,6 +130,7 @@ def test_selector_keeps_the_anchors_in_their_order(data):
         (12, (30, 12), 12),
         (1.0, (30, 12), 12),
         (0.25, (30, 12), 3),
+        (np.float32(0.25), (30, 12), 3),
         (0.3, (30, 12), 3),
         (0.01, (30, 12), 1),
     ],
@@ -233,6 +235,7 @@ def test_float32_stays_float32(data, estimator):
     X = data[0].astype(np.float32)
     model = estimator(4).fit(X)
     assert model.transform(X).dtype == np.float32
+    assert "float32" in get_tags(model).transformer_tags.preserves_dtype
     if estimator is SeparableNMF:
         assert model.components_.dtype == np.float32
 

@@ -142,6 +142,11 @@ def test_rae_by_hand():
     assert rae(np.array([[1.0, -1.0], [-1.0, 1.0]]), [0]) == pytest.approx(1 - sqrt(2 / 4))
 
 
+def test_rae_of_negative_data():
+    assert rae(-np.eye(3), [0, 1, 2]) == 1.0
+    assert rae(-np.eye(3), [0, 1]) == pytest.approx(1 - sqrt(1 / 3))
+
+
 def naive_rae(M, K):
     squares = [optimize.nnls(M[:, K], column)[1] ** 2 for column in M.T]
     return 1 - sqrt(sum(squares)) / np.linalg.norm(M)

@@ -68,7 +68,7 @@ def test_words_and_articles_have_their_names():
     data = datasets.load_bbc_news()
     assert sparse.issparse(data.M)
     assert (len(data.row_names), len(data.column_names)) == data.M.shape
-    goal = data.M[:, data.column_names.index("goal")].toarray().ravel()
+    goal = data.M[:, [data.column_names.index("goal")]].toarray().ravel()
     sport = np.array([name.startswith("sport.") for name in data.row_names])
     assert goal[sport].sum() > 5 * goal[~sport].sum()
 
@@ -86,6 +86,7 @@ def test_pure_samples_of_amino_acids_are_the_anchors(method):
 @needs_data
 def test_estimators_find_the_pure_samples_of_amino_acids():
     data = datasets.load_amino_acids()
+    np.testing.assert_array_equal(data.H[:, data.anchors] > 0, np.eye(3))
     assert set(AnchorSelector(3, negative="clip").fit(data.M).anchor_indices_) == {0, 1, 2}
     model = SeparableNMF(3, negative="clip")
     weights = model.fit_transform(data.M.T)

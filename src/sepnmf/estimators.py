@@ -343,8 +343,8 @@ class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
         wanted = self.n_features_to_select
         if wanted is None:
             return max(1, min(n_features // 2, n_samples))
-        if isinstance(wanted, float):
-            share = check_number(wanted, "n_features_to_select")
+        if isinstance(wanted, (float, np.floating)):
+            share = check_number(float(wanted), "n_features_to_select")
             if share > 1:
                 raise ValueError(f"n_features_to_select as a share must lie in (0, 1], got {share}.")
             return max(1, int(share * n_features))

@@ -157,6 +157,8 @@ def rae(M: ArrayLike | Sparse, anchors: Indices) -> float:
 
         RAE = 1 − min_{H ≥ 0} ‖M − M(:, K) H‖_F / ‖M‖_F
 
+    The minimum is found exactly (the paper approximates it by HALS).
+
     Parameters
     ----------
     M : array_like or sparse matrix of shape (m, n)
@@ -261,9 +263,9 @@ def check_pair(W: ArrayLike, W_true: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def remove_mean(A: Floats) -> Floats:
-    """Subtract the mean of each column; a constant column becomes exactly zero."""
+    """Scale each column and subtract its mean; a constant one is scaled to ±1, so it becomes exactly 0."""
     A = scale_columns(A)
-    return np.where(np.ptp(A, axis=0) == 0, 0.0, A - A.mean(axis=0))
+    return A - A.mean(axis=0)
 
 
 def scale_columns(A: Floats) -> Floats:
