@@ -265,7 +265,8 @@ def check_pair(W: ArrayLike, W_true: ArrayLike) -> tuple[Floats, Floats]:
 def remove_mean(A: Floats) -> Floats:
     """Scale each column and subtract its mean; a constant one is scaled to ±1, so it becomes exactly 0."""
     A = scale_columns(A)
-    return A - A.mean(axis=0)
+    centred: Floats = A - A.mean(axis=0)
+    return centred
 
 
 def scale_columns(A: Floats) -> Floats:
