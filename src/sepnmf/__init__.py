@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sepnmf import datasets, methods, model
+    from sepnmf import datasets, methods, metrics, model
+    from sepnmf.estimators import AnchorSelector, SeparableNMF
     from sepnmf.methods.admm import admm
     from sepnmf.methods.dca import dca
     from sepnmf.methods.nfindr import nfindr
@@ -24,8 +25,10 @@ __version__ = "0.1.0.dev0"
 
 # Where each public name lives. Loaded on first use, so that `import sepnmf` is quick.
 _HOME = {
+    "AnchorSelector": "estimators",
     "METHODS": "registry",
     "Selection": "selection",
+    "SeparableNMF": "estimators",
     "admm": "methods.admm",
     "dca": "methods.dca",
     "nfindr": "methods.nfindr",
@@ -38,15 +41,18 @@ _HOME = {
     "spa": "methods.spa",
     "vca": "methods.vca",
 }
-_ROOMS = ("datasets", "methods", "model")
+_ROOMS = ("datasets", "methods", "metrics", "model")
 
 __all__ = [
     "METHODS",
+    "AnchorSelector",
     "Selection",
+    "SeparableNMF",
     "admm",
     "datasets",
     "dca",
     "methods",
+    "metrics",
     "model",
     "nfindr",
     "nnls",

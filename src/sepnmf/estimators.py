@@ -1,0 +1,368 @@
+"""scikit-learn faces: SeparableNMF, whose anchors are samples, and AnchorSelector, whose are features."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sepnmf.metrics import dense_columns, residual_norm
+from sepnmf.nnls import nnls
+from sepnmf.registry import METHODS, select
+from sepnmf.selection import Selection
+from sepnmf.typing import ArrayLike, Floats, Sparse
+from sepnmf.validation import Negative, check_choice, check_count, check_number
+
+RandomState = int | np.random.Generator | np.random.RandomState | None
+
+
+class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What the two estimators share: the method, its options, and the rules for what they are given."""
+
+    method: str
+    method_options: Mapping[str, Any] | None
+    negative: Negative
+    random_state: RandomState
+
+    def _check(self, X: ArrayLike | Sparse, *, reset: bool) -> Any:
+        """Return X, dense or CSR or CSC, finite, and with its negative entries dealt with."""
+        check_choice(self.negative, "negative", ("error", "clip", "allow"))
+        X = validate_data(self, X, reset=reset, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
+        values = X if isinstance(X, np.ndarray) else X.data
+        if self.negative == "allow" or not (values < 0).any():
+            return X
+        if self.negative == "clip":
+            return np.maximum(X, 0) if isinstance(X, np.ndarray) else X.maximum(0)
+        raise ValueError(
+            f"Negative values in data passed to {type(self).__name__}: pass "
+            'negative="clip" to set them to zero or negative="allow" to keep them.'
+        )
+
+    def _select(self, M: Floats | Sparse, r: int, columns: str) -> Selection:
+        """Choose r columns of M; an error says which `columns` of the user's X they are."""
+        check_choice(self.method, "method", METHODS)
+        options = self.method_options
+        if options is None:
+            options = {}
+        if not isinstance(options, Mapping):
+            raise ValueError(f"method_options must be None or a dict, got {options!r}.")
+        for name in ("negative", "random_state"):
+            if name in options:
+                raise ValueError(f"method_options must not hold {name!r}: pass {name} to the estimator.")
+        if "random_state" in inspect.signature(METHODS[self.method]).parameters:
+            options = {**options, "random_state": seed_from(self.random_state)}
+        try:
+            return select(M, r, self.method, negative="allow", **options)
+        except ValueError as error:
+            n_features, n_samples = M.shape if columns == "samples" else M.shape[::-1]
+            raise ValueError(
+                f"{error} (Method {self.method!r}; the columns of M are the {columns} of X, which has "
+                f"n_samples={n_samples} and n_features={n_features}.)"
+            ) from error
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = self.negative == "error"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: ignore[misc]
+    """Nonnegative matrix factorisation whose components are samples.
+
+    X ≈ W · X[K] with W ≥ 0: the r samples K, the anchors, are chosen by a method of `sepnmf.METHODS`,
+    and the weights of every sample are its nonnegative least squares fit by them.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        Number of anchors r, at most the number of samples.
+    method : str, default "spa"
+        A name in `sepnmf.METHODS`.
+    method_options : dict, optional
+        What that method takes beyond the data, the number of anchors, `negative` and `random_state`.
+    negative : {"error", "clip", "allow"}, default "error"
+        What to do with negative entries of X: refuse them, set them to zero, or keep them.
+    random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default None
+        Passed to a method that draws random numbers. With an integer, every fit gives the same answer.
+
+    Attributes
+    ----------
+    anchor_indices_ : ndarray of shape (n_components,)
+        The samples chosen, best first.
+    components_ : ndarray of shape (n_components, n_features)
+        X[anchor_indices_], dense.
+    reconstruction_err_ : float
+        Frobenius norm of X − W · components_ on the training data.
+    n_components_ : int
+        Number of anchors.
+    n_iter_ : int
+        Outer iterations of the method; 0 if it does not iterate to a tolerance.
+    selection_ : Selection
+        What the method returned; the columns of its M are the samples.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has names that are all strings.
+
+    See Also
+    --------
+    AnchorSelector : chooses features instead.
+    sklearn.decomposition.NMF : components that need not be samples.
+
+    Notes
+    -----
+    Sparse X is not made dense by `fit` or `transform` as long as the method takes it; one that does not
+    says so. Zero samples are never anchors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sepnmf import SeparableNMF
+    >>> X = np.array([[2.0, 0.0, 2.0], [1.0, 1.0, 1.0], [0.0, 4.0, 0.0], [1.0, 2.0, 1.0]])
+    >>> model = SeparableNMF(n_components=2)
+    >>> model.fit_transform(X).round(3)
+    array([[0.  , 1.  ],
+           [0.25, 0.5 ],
+           [1.  , 0.  ],
+           [0.5 , 0.5 ]])
+    >>> model.anchor_indices_
+    array([2, 0])
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        method: str = "spa",
+        method_options: Mapping[str, Any] | None = None,
+        negative: Negative = "error",
+        random_state: RandomState = None,
+    ) -> None:
+        self.n_components = n_components
+        self.method = method
+        self.method_options = method_options
+        self.negative = negative
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike | Sparse, y: object = None) -> "SeparableNMF":
+        """Choose the anchors among the samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Data.
+        y : Ignored
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: ArrayLike | Sparse, y: object = None) -> Floats:
+        """Choose the anchors among the samples and return the weights of every sample.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Data.
+        y : Ignored
+
+        Returns
+        -------
+        W : ndarray of shape (n_samples, n_components)
+        """
+        return self._fit(X)
+
+    def _fit(self, X: ArrayLike | Sparse) -> Floats:
+        """Fit, and return the weights."""
+        r = check_count(self.n_components, "n_components")
+        X = self._check(X, reset=True)
+        if r > X.shape[0]:
+            raise ValueError(f"n_components={r} must be at most n_samples={X.shape[0]}.")
+        self.selection_ = self._select(X.T, r, "samples")
+        self.anchor_indices_ = self.selection_.anchors
+        self.components_ = np.ascontiguousarray(dense_columns(X.T, self.anchor_indices_).T)
+        self.n_components_ = r
+        self.n_iter_ = self.selection_.n_outer
+        W = self._weights(X)
+        self.reconstruction_err_ = residual_norm(X.T, self.components_.T, W.T)
+        return W
+
+    def _weights(self, X: Floats | Sparse) -> Floats:
+        """argmin_{W ≥ 0} ‖X − W · components_‖_F."""
+        return np.ascontiguousarray(nnls(self.components_.T, X.T).T, dtype=X.dtype)
+
+    def transform(self, X: ArrayLike | Sparse) -> Floats:
+        """Return the nonnegative weights of the anchors in every sample.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        W : ndarray of shape (n_samples, n_components)
+            argmin_{W ≥ 0} ‖X − W · components_‖_F.
+        """
+        check_is_fitted(self)
+        return self._weights(self._check(X, reset=False))
+
+    def inverse_transform(self, X: ArrayLike | Sparse) -> Floats:
+        """Return the samples that have the given weights.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_components)
+            Weights.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            X · components_.
+        """
+        check_is_fitted(self)
+        weights = check_array(X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
+        if weights.shape[1] != self.n_components_:
+            raise ValueError(
+                f"X has {weights.shape[1]} columns, but there are {self.n_components_} components."
+            )
+        original: Floats = weights @ self.components_
+        return original
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of columns of the output, for `get_feature_names_out`."""
+        return self.n_components_
+
+
+class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
+    """Keep the few features that explain all the others.
+
+    X ≈ X[:, K] · H with H ≥ 0: the features K, the anchors, are chosen by a method of `sepnmf.METHODS`.
+    No target is used.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None, default None
+        Number of anchors r: an integer between 1 and the number of features; a share of the features in
+        (0, 1], rounded down, at least one feature; or None for half of the features, at most as many as
+        there are samples (more than the rank of X, most methods cannot tell apart).
+    method : str, default "spa"
+        A name in `sepnmf.METHODS`.
+    method_options : dict, optional
+        What that method takes beyond the data, the number of anchors, `negative` and `random_state`.
+    negative : {"error", "clip", "allow"}, default "error"
+        What `fit` does with negative entries of X: refuse them, set them to zero, or keep them.
+        `transform` only picks columns and takes any X.
+    random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default None
+        Passed to a method that draws random numbers. With an integer, every fit gives the same answer.
+
+    Attributes
+    ----------
+    anchor_indices_ : ndarray of shape (r,)
+        The features chosen, best first. The output of `transform` and `get_support` keeps the order of X.
+    scores_ : ndarray of shape (n_features,)
+        The method's score of every feature; the anchors have the largest.
+    n_iter_ : int
+        Outer iterations of the method; 0 if it does not iterate to a tolerance.
+    selection_ : Selection
+        What the method returned.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has names that are all strings.
+
+    See Also
+    --------
+    SeparableNMF : chooses samples instead.
+
+    Notes
+    -----
+    Sparse X is not made dense as long as the method takes it; one that does not says so. Zero features
+    are never anchors. `inverse_transform` puts zeros where features were dropped, as scikit-learn's
+    selectors do; `X_kept @ sepnmf.nnls(X_kept, X)` reconstructs them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sepnmf import AnchorSelector
+    >>> X = np.array([[1.0, 2.0, 0.0], [2.0, 1.5, 5.0], [1.0, 2.0, 0.0]])
+    >>> selector = AnchorSelector(n_features_to_select=2).fit(X)
+    >>> selector.anchor_indices_
+    array([2, 1])
+    >>> selector.get_feature_names_out()
+    array(['x1', 'x2'], dtype=object)
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        method: str = "spa",
+        method_options: Mapping[str, Any] | None = None,
+        negative: Negative = "error",
+        random_state: RandomState = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.method = method
+        self.method_options = method_options
+        self.negative = negative
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike | Sparse, y: object = None) -> "AnchorSelector":
+        """Choose the anchors among the features.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Data.
+        y : Ignored
+
+        Returns
+        -------
+        self
+        """
+        X = self._check(X, reset=True)
+        self.selection_ = self._select(X, self._count(*X.shape), "features")
+        self.anchor_indices_ = self.selection_.anchors
+        self.scores_ = self.selection_.scores
+        self.n_iter_ = self.selection_.n_outer
+        return self
+
+    def _count(self, n_samples: int, n_features: int) -> int:
+        """Number of features to keep."""
+        wanted = self.n_features_to_select
+        if wanted is None:
+            return max(1, min(n_features // 2, n_samples))
+        if isinstance(wanted, (float, np.floating)):
+            share = check_number(float(wanted), "n_features_to_select")
+            if share > 1:
+                raise ValueError(f"n_features_to_select as a share must lie in (0, 1], got {share}.")
+            return max(1, int(share * n_features))
+        r = check_count(wanted, "n_features_to_select")
+        if r > n_features:
+            raise ValueError(f"n_features_to_select={r} must be at most n_features={n_features}.")
+        return r
+
+    def _get_support_mask(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Tell for every feature whether it is an anchor."""
+        check_is_fitted(self)
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[self.anchor_indices_] = True
+        return mask
+
+
+def seed_from(random_state: RandomState) -> int | np.random.Generator | None:
+    """Return what the methods take; from a RandomState, draw a seed."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return random_state

@@ -1,0 +1,301 @@
+"""How good the anchors are: against the true ones, against reference columns, and on the data alone."""
+
+from collections.abc import Collection, Iterator, Sequence
+from numbers import Integral
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from sepnmf.nnls import nnls
+from sepnmf.typing import ArrayLike, Floats, Ints, Sparse
+from sepnmf.validation import check_array, check_columns
+
+Indices = Collection[int] | Ints
+
+# Entries of M − WH held at a time: 16 MB of float64.
+BLOCK_SIZE = 2**21
+
+
+def success_rate(found: Indices | Sequence[Indices], true: Indices | Sequence[Indices]) -> float:
+    """Share of the trials in which exactly the true anchors were found.
+
+    SR = (1/T) Σ_t [K_t = K_t*], where K_t and K_t* are compared as sets: their order does not matter.
+
+    Parameters
+    ----------
+    found, true : index sets
+        The anchors found and the true ones: a list of T index sets each, one per trial, or one index set
+        each, which is a single trial. An index set is a set, list or array of distinct integers.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If an index is repeated or is not an integer, or the numbers of trials differ.
+
+    Examples
+    --------
+    >>> from sepnmf.metrics import success_rate
+    >>> success_rate([3, 0, 7], [0, 3, 7])
+    1.0
+    >>> success_rate([[3, 0, 7], [1, 2, 4]], [[0, 3, 7], [1, 2, 5]])
+    0.5
+    """
+    return float(np.mean([chosen == wanted for chosen, wanted in paired_trials(found, true)]))
+
+
+def mean_recovery(found: Indices | Sequence[Indices], true: Indices | Sequence[Indices]) -> float:
+    """Share of the true anchors that were found, averaged over the trials.
+
+    MR = (1/T) Σ_t |K_t ∩ K_t*| / |K_t*|.
+
+    Parameters
+    ----------
+    found, true : index sets
+        As in `success_rate`.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; at least the success rate.
+
+    Raises
+    ------
+    ValueError
+        If an index is repeated or is not an integer, or the numbers of trials differ.
+
+    Examples
+    --------
+    >>> from sepnmf.metrics import mean_recovery
+    >>> mean_recovery([[3, 0, 7, 8], [1, 2, 4, 9]], [[0, 3, 7, 8], [1, 2, 5, 6]])
+    0.75
+    """
+    pairs = paired_trials(found, true)
+    return float(np.mean([len(chosen & wanted) / len(wanted) for chosen, wanted in pairs]))
+
+
+def mrsa(W: ArrayLike, W_true: ArrayLike) -> float:
+    """Mean-removed spectral angle between found and true columns, from 0 (the same) to 100.
+
+    For two columns, with w̄ the mean of the entries of w::
+
+        MRSA(w, w*) = (100/π) arccos( ⟨w − w̄, w* − w̄*⟩ / (‖w − w̄‖ ‖w* − w̄*‖) )
+
+    The value for two matrices is the mean over the r pairs of the assignment of columns of W to
+    columns of W* with the least sum. Adding a constant to a column, or scaling it by a positive
+    number, changes nothing. A constant column has no direction: it is at 0 from another constant
+    column and at 50, a right angle, from any other.
+
+    Parameters
+    ----------
+    W, W_true : array_like of shape (m, r)
+        Columns found, and true columns, in any order.
+
+    Returns
+    -------
+    float
+        Between 0 and 100.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sepnmf.metrics import mrsa
+    >>> W = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 2.0]])
+    >>> round(mrsa(W, 3 * W[:, ::-1] + 1), 6)
+    0.0
+    """
+    angles = assigned_angles(*(remove_mean(A) for A in check_pair(W, W_true)))
+    return float(100 / np.pi * angles.mean())
+
+
+def sam(W: ArrayLike, W_true: ArrayLike) -> float:
+    """Spectral angle in degrees between found and true columns (spectral angle mapper).
+
+    For two columns, SAM(w, w*) = (180/π) arccos( ⟨w, w*⟩ / (‖w‖ ‖w*‖) ); for two matrices, the mean
+    over the r pairs of the assignment of columns of W to columns of W* with the least sum. Scaling a
+    column by a positive number changes nothing. A zero column is at 0° from another zero column and at
+    90° from any other.
+
+    Parameters
+    ----------
+    W, W_true : array_like of shape (m, r)
+        Columns found, and true columns, in any order.
+
+    Returns
+    -------
+    float
+        Between 0 and 180; at most 90 for nonnegative columns.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sepnmf.metrics import sam
+    >>> round(sam(np.array([[1.0, 0.0], [1.0, 3.0]]), np.eye(2)), 6)
+    22.5
+    """
+    return float(np.degrees(assigned_angles(*check_pair(W, W_true)).mean()))
+
+
+def rae(M: ArrayLike | Sparse, anchors: Indices) -> float:
+    """How much of M its anchors explain, from 0 (nothing) to 1 (everything).
+
+    The paper calls it relative approximation error, though more is better::
+
+        RAE = 1 − min_{H ≥ 0} ‖M − M(:, K) H‖_F / ‖M‖_F
+
+    The minimum is found exactly (the paper approximates it by HALS).
+
+    Parameters
+    ----------
+    M : array_like or sparse matrix of shape (m, n)
+        Data. A sparse M stays sparse, but for blocks of a few columns at a time.
+    anchors : sequence of int
+        K, distinct column indices.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If M is zero, or `anchors` are not distinct column indices of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sepnmf.metrics import rae
+    >>> M = np.array([[1.0, 0.0, 3.0], [0.0, 4.0, 0.0]])
+    >>> round(rae(M, [0]), 6)  # the second column is lost: 1 − 4/√26
+    0.215535
+    """
+    data = check_columns(M, "allow")
+    K = check_indices(anchors, data.shape[1])
+    largest = max(data.max(), -data.min())
+    if largest == 0:
+        raise ValueError("M is zero, where the relative approximation error is not defined.")
+    roomy = np.finfo(data.dtype).max ** 0.25
+    if not 1 / roomy < largest < roomy:
+        data = data / largest  # squares would overflow or vanish
+    W = dense_columns(data, K)
+    norm = np.linalg.norm(data if isinstance(data, np.ndarray) else data.data)
+    return float(1 - residual_norm(data, W, nnls(W, data)) / norm)
+
+
+def residual_norm(M: Floats | Sparse, W: Floats, H: Floats) -> float:
+    """‖M − WH‖_F, for a few columns at a time; the shorter way through WᵀM and WᵀW loses half the digits."""
+    m, n = M.shape
+    step = max(1, BLOCK_SIZE // m)
+    norms = [
+        np.linalg.norm(dense_columns(M, slice(j, j + step)) - W @ H[:, j : j + step])
+        for j in range(0, n, step)
+    ]
+    return float(np.linalg.norm(norms))
+
+
+def dense_columns(M: Floats | Sparse, columns: Ints | slice) -> Floats:
+    """Some columns of M as a dense array."""
+    part = M[:, columns]
+    return part if isinstance(part, np.ndarray) else part.toarray()
+
+
+def check_indices(anchors: Indices, n: int) -> Ints:
+    """Return distinct column indices between 0 and n − 1."""
+    K = index_set(anchors, "anchors")
+    if min(K) < 0 or max(K) >= n:
+        raise ValueError(f"anchors must lie between 0 and {n - 1}, got {sorted(K)}.")
+    return np.array(sorted(K), dtype=np.intp)
+
+
+def index_set(indices: Indices, name: str) -> frozenset[int]:
+    """Return a non-empty collection of distinct integers as a set."""
+    items = list(indices) if isinstance(indices, Collection) else []
+    if not items or not all(isinstance(i, Integral) and not isinstance(i, bool) for i in items):
+        raise ValueError(f"{name} must be a non-empty collection of integers, got {indices!r}.")
+    distinct = frozenset(int(i) for i in items)
+    if len(distinct) < len(items):
+        raise ValueError(f"{name} must be distinct, got {indices!r}.")
+    return distinct
+
+
+def paired_trials(
+    found: Indices | Sequence[Indices], true: Indices | Sequence[Indices]
+) -> Iterator[tuple[frozenset[int], frozenset[int]]]:
+    """One pair of index sets per trial."""
+    all_found, all_true = list_trials(found, "found"), list_trials(true, "true")
+    if len(all_found) != len(all_true):
+        raise ValueError(
+            "found and true must hold one index set per trial each, "
+            f"got {len(all_found)} and {len(all_true)} sets."
+        )
+    return zip(all_found, all_true, strict=True)
+
+
+def list_trials(sets: Indices | Sequence[Indices], name: str) -> list[frozenset[int]]:
+    """Index sets, one per trial; a single index set is one trial."""
+    items = list(sets) if isinstance(sets, Collection) else []
+    if items and all(isinstance(item, Collection) for item in items):
+        return [index_set(item, f"{name}[{t}]") for t, item in enumerate(items)]
+    return [index_set(sets, name)]  # type: ignore[arg-type]
+
+
+def check_pair(W: ArrayLike, W_true: ArrayLike) -> tuple[Floats, Floats]:
+    """Two float64 matrices of the same shape."""
+    found, true = (check_array(A, name) for A, name in ((W, "W"), (W_true, "W_true")))
+    if found.shape != true.shape:
+        raise ValueError(f"W and W_true must have the same shape, got {found.shape} and {true.shape}.")
+    return found.astype(np.float64, copy=False), true.astype(np.float64, copy=False)
+
+
+def remove_mean(A: Floats) -> Floats:
+    """Scale each column and subtract its mean; a constant one is scaled to ±1, so it becomes exactly 0."""
+    A = scale_columns(A)
+    centred: Floats = A - A.mean(axis=0)
+    return centred
+
+
+def scale_columns(A: Floats) -> Floats:
+    """Divide each column by its largest modulus, so that no square overflows or vanishes."""
+    largest = np.abs(A).max(axis=0)
+    return A / np.where(largest > 0, largest, 1)
+
+
+def assigned_angles(A: Floats, B: Floats) -> Floats:
+    """Angles, in radians, between the columns of A and those of B they are assigned to at least cost.
+
+    The angle of unit vectors a and b is 2 atan2(‖a − b‖, ‖a + b‖), which is accurate where arccos is
+    not, at small angles; it makes the angle with a zero vector π/2 and that of two zero vectors 0.
+    """
+    A, B = unit_columns(A), unit_columns(B)
+    angles = np.stack(
+        [2 * np.arctan2(lengths(B - a[:, None]), lengths(B + a[:, None])) for a in A.T],
+    )
+    return angles[linear_sum_assignment(angles)]
+
+
+def unit_columns(A: Floats) -> Floats:
+    """Columns of Euclidean norm one, but for zero columns."""
+    A = scale_columns(A)
+    norms = lengths(A)
+    return A / np.where(norms > 0, norms, 1)
+
+
+def lengths(A: Floats) -> Floats:
+    """Euclidean norms of the columns."""
+    norms: Floats = np.linalg.norm(A, axis=0)
+    return norms
