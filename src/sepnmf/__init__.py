@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from sepnmf import datasets, methods, model
     from sepnmf.methods.admm import admm
     from sepnmf.methods.dca import dca
+    from sepnmf.methods.snpa import snpa
     from sepnmf.methods.spa import spa
+    from sepnmf.methods.xray import xray
     from sepnmf.nnls import nnls
     from sepnmf.registry import METHODS, select
     from sepnmf.selection import Selection
@@ -25,7 +27,9 @@ _HOME = {
     "dca": "methods.dca",
     "nnls": "nnls",
     "select": "registry",
+    "snpa": "methods.snpa",
     "spa": "methods.spa",
+    "xray": "methods.xray",
 }
 _ROOMS = ("datasets", "methods", "model")
 
@@ -39,7 +43,9 @@ __all__ = [
     "model",
     "nnls",
     "select",
+    "snpa",
     "spa",
+    "xray",
 ]
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from sepnmf.methods.admm import admm
 from sepnmf.methods.dca import dca
+from sepnmf.methods.snpa import snpa
 from sepnmf.methods.spa import spa
+from sepnmf.methods.xray import xray
 from sepnmf.selection import Selection
 from sepnmf.typing import ArrayLike
 from sepnmf.validation import check_choice
@@ -14,7 +16,9 @@ from sepnmf.validation import check_choice
 METHODS: dict[str, Callable[..., Selection]] = {
     "admm": admm,
     "dca": dca,
+    "snpa": snpa,
     "spa": spa,
+    "xray": xray,
 }
 
 
