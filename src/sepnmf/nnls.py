@@ -198,8 +198,6 @@ def run_active_set(atoms: Floats, C: Floats, H: Floats, simplex: bool) -> None:
     """Improve H to the optimum, in place."""
     r, q = atoms.shape
     activeset.least_squares(
-        atoms @ atoms.T,
-        C @ atoms.T,
         atoms,
         C,
         simplex,
@@ -209,6 +207,7 @@ def run_active_set(atoms: Floats, C: Floats, H: Floats, simplex: bool) -> None:
         np.empty((r, q)),
         np.empty((r, r)),
         np.empty((5, r)),
+        np.empty((2, q)),
     )
 
 
