@@ -1,5 +1,7 @@
 """nnls: against SciPy and a convex solver, and by its optimality conditions where it is not unique."""
 
+import sys
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -9,11 +11,10 @@ from scipy import optimize, sparse
 from scipy.linalg import hilbert
 from sklearn.exceptions import ConvergenceWarning
 
-import sepnmf
-from sepnmf import nnls as front_door
 from sepnmf.kernels import activeset, descent, pivoting
+from sepnmf.nnls import hull_weights, nnls, run_active_set
 
-nnls_module = __import__("sepnmf.nnls", fromlist=["nnls"])
+HERE = sys.modules["sepnmf.nnls"]  # `sepnmf.nnls` is the function
 
 
 def scipy_nnls(W, M):
@@ -48,14 +49,14 @@ def problems(rng, m, r, n):
 def test_agrees_with_scipy_on_ten_thousand_columns():
     W, M = next(problems(np.random.default_rng(0), 30, 10, 10_000))
     expected = scipy_nnls(W, M)
-    np.testing.assert_allclose(sepnmf.nnls(W, M), expected, rtol=0, atol=1e-10 * expected.max())
+    np.testing.assert_allclose(nnls(W, M), expected, rtol=0, atol=1e-10 * expected.max())
 
 
 @pytest.mark.parametrize("shape", [(12, 1), (15, 4), (60, 20), (90, 30)])
 def test_agrees_with_scipy_for_every_kind_of_data(shape):
     for W, M in problems(np.random.default_rng(1), *shape, 150):
         expected = scipy_nnls(W, M)
-        H = sepnmf.nnls(W, M)
+        H = nnls(W, M)
         np.testing.assert_allclose(H, expected, rtol=0, atol=1e-10 * expected.max())
 
 
@@ -70,11 +71,11 @@ def test_agrees_with_scipy_for_every_kind_of_data(shape):
 )
 def test_every_route_gives_the_same_answer(limits, monkeypatch):
     data = list(problems(np.random.default_rng(2), 25, 8, 200))
-    expected = [sepnmf.nnls(W, M) for W, M in data]
+    expected = [nnls(W, M) for W, M in data]
     for name, value in limits.items():
-        monkeypatch.setattr(nnls_module, name, value)
+        monkeypatch.setattr(HERE, name, value)
     for (W, M), H in zip(data, expected, strict=True):
-        np.testing.assert_allclose(sepnmf.nnls(W, M), H, rtol=0, atol=1e-11 * H.max())
+        np.testing.assert_allclose(nnls(W, M), H, rtol=0, atol=1e-11 * H.max())
 
 
 def test_pivoting_finishes_nearly_all_well_conditioned_columns(monkeypatch):
@@ -82,7 +83,7 @@ def test_pivoting_finishes_nearly_all_well_conditioned_columns(monkeypatch):
     plain = nnls_module.run_active_set
     monkeypatch.setattr(nnls_module, "run_active_set", lambda *a: (left_over.append(len(a[1])), plain(*a))[1])
     for W, M in problems(np.random.default_rng(3), 40, 10, 1000):
-        sepnmf.nnls(W, M)
+        nnls(W, M)
     assert sum(left_over) <= 10
 
 
@@ -130,7 +131,7 @@ def test_answer_is_optimal_for_nasty_columns(name, sum_to_one):
     W = nasty(name, rng)
     inside = W @ rng.dirichlet(np.ones(W.shape[1]), 40).T
     M = np.hstack([rng.standard_normal((12, 40)), rng.random((12, 40)), inside, np.zeros((12, 1))])
-    H = sepnmf.nnls(W, M, sum_to_one=sum_to_one)
+    H = nnls(W, M, sum_to_one=sum_to_one)
     assert violation(W, M, H, sum_to_one) < 1e-12
     fit = np.linalg.norm(inside - W @ H[:, 80:120], axis=0)
     assert fit.max() <= 1e-10 * np.abs(W).max()
@@ -141,14 +142,14 @@ def test_answer_is_optimal_for_nasty_columns(name, sum_to_one):
 def test_answer_is_optimal_for_small_integers(seed, m, r, top, sum_to_one):
     rng = np.random.default_rng(seed)
     W, M = rng.integers(-1, top, (m, r)), rng.integers(-top, top + 1, (m, 30))
-    assert violation(W, M, sepnmf.nnls(W, M, sum_to_one=sum_to_one), sum_to_one) < 1e-12
+    assert violation(W, M, nnls(W, M, sum_to_one=sum_to_one), sum_to_one) < 1e-12
 
 
 @pytest.mark.parametrize("r", [2, 6, 14])
 def test_sum_to_one_agrees_with_a_convex_solver(r):
     rng = np.random.default_rng(5)
     W, M = rng.random((10, r)), rng.random((10, 25)) + rng.standard_normal((10, 25)) / 3
-    H = sepnmf.nnls(W, M, sum_to_one=True)
+    H = nnls(W, M, sum_to_one=True)
     X = cp.Variable((r, 25), nonneg=True)
     problem = cp.Problem(cp.Minimize(cp.sum_squares(W @ X - M)), [cp.sum(X, axis=0) == 1])
     best = problem.solve(solver="CLARABEL")
@@ -162,28 +163,28 @@ def test_sum_to_one_finds_the_nearest_point_of_a_square():
     W = np.array([[0.0, 1, 0, 1], [0, 0, 1, 1]])
     M = np.array([[0.5, 2.0, -1, 0.25], [0.5, 0.5, -1, 3]])
     np.testing.assert_allclose(
-        W @ sepnmf.nnls(W, M, sum_to_one=True), [[0.5, 1, 0, 0.25], [0.5, 0.5, 0, 1]], atol=1e-14
+        W @ nnls(W, M, sum_to_one=True), [[0.5, 1, 0, 0.25], [0.5, 0.5, 0, 1]], atol=1e-14
     )
 
 
 def test_sum_to_one_starts_from_the_weights_it_is_given():
     rng = np.random.default_rng(6)
     atoms, C = rng.random((6, 4)), rng.random((50, 4))
-    expected = nnls_module.hull_weights(atoms, C)
+    expected = hull_weights(atoms, C)
     start = rng.dirichlet(np.ones(6), 50)
-    moved = nnls_module.hull_weights(atoms, C, start)
+    moved = hull_weights(atoms, C, start)
     np.testing.assert_allclose(moved @ atoms, expected @ atoms, atol=1e-12)
-    again = nnls_module.hull_weights(atoms, C, expected.copy())
+    again = hull_weights(atoms, C, expected.copy())
     np.testing.assert_array_equal(again, expected)
 
 
 @pytest.mark.parametrize("r", [3, 10])
 def test_hals_comes_as_near_as_its_tolerance(r):
     for W, M in problems(np.random.default_rng(7), 40, r, 100):
-        exact = sepnmf.nnls(W, M)
-        H = sepnmf.nnls(W, M, "hals", tol=1e-12, max_iter=100_000)
+        exact = nnls(W, M)
+        H = nnls(W, M, "hals", tol=1e-12, max_iter=100_000)
         np.testing.assert_allclose(H, exact, atol=1e-8 * exact.max())
-        rough = sepnmf.nnls(W, M, "hals", tol=1e-2)
+        rough = nnls(W, M, "hals", tol=1e-2)
         assert np.linalg.norm(rough - exact) > 1e-6 * np.linalg.norm(exact)
         assert np.linalg.norm(M - W @ rough) <= np.linalg.norm(M - W @ exact) * 1.01
 
@@ -192,10 +193,10 @@ def test_hals_never_uses_a_zero_column_and_says_when_it_has_not_settled():
     rng = np.random.default_rng(8)
     W = np.hstack([rng.random((9, 3)), np.zeros((9, 1))])
     M = rng.random((9, 20))
-    H = sepnmf.nnls(W, M, "hals", tol=1e-12, max_iter=10_000)
+    H = nnls(W, M, "hals", tol=1e-12, max_iter=10_000)
     assert not H[3].any()
     with pytest.warns(ConvergenceWarning, match="20 column.*after 2 sweeps"):
-        sepnmf.nnls(W, M, "hals", tol=1e-12, max_iter=2)
+        nnls(W, M, "hals", tol=1e-12, max_iter=2)
 
 
 @pytest.mark.parametrize("convert", [sparse.csc_array, sparse.csr_matrix, sparse.coo_array])
@@ -204,24 +205,24 @@ def test_sparse_is_as_dense(convert, options):
     rng = np.random.default_rng(9)
     M = rng.random((15, 40)) * (rng.random((15, 40)) < 0.3)
     W = rng.random((15, 4))
-    expected = sepnmf.nnls(W, M, **options)
-    np.testing.assert_allclose(sepnmf.nnls(W, convert(M), **options), expected, atol=1e-12)
-    np.testing.assert_allclose(sepnmf.nnls(convert(W), convert(M), **options), expected, atol=1e-12)
+    expected = nnls(W, M, **options)
+    np.testing.assert_allclose(nnls(W, convert(M), **options), expected, atol=1e-12)
+    np.testing.assert_allclose(nnls(convert(W), convert(M), **options), expected, atol=1e-12)
 
 
 def test_sparse_data_are_not_made_dense():
     m, n = 100_000, 50_000  # 40 GB if dense
     M = sparse.random_array((m, n), density=2e-6, rng=np.random.default_rng(10), format="csc")
     W = M[:, [0, 1]].toarray() + 1.0
-    assert sepnmf.nnls(W, M).shape == (2, n)
+    assert nnls(W, M).shape == (2, n)
 
 
 @pytest.mark.parametrize("options", [{}, {"sum_to_one": True}, {"method": "hals"}])
 def test_float32_stays_and_is_accurate_to_its_precision(options):
     W, M = next(problems(np.random.default_rng(11), 20, 5, 50))
-    H = sepnmf.nnls(W.astype(np.float32), M.astype(np.float32), **options)
+    H = nnls(W.astype(np.float32), M.astype(np.float32), **options)
     assert H.dtype == np.float32
-    np.testing.assert_allclose(H, sepnmf.nnls(W, M, **options), atol=2e-5)
+    np.testing.assert_allclose(H, nnls(W, M, **options), atol=2e-5)
 
 
 def test_input_is_left_alone_and_may_be_of_any_layout_and_type():
@@ -229,23 +230,23 @@ def test_input_is_left_alone_and_may_be_of_any_layout_and_type():
     W, M = rng.integers(0, 9, (10, 4)), rng.integers(0, 9, (10, 30))
     for A in (W, M):
         A.flags.writeable = False
-    expected = sepnmf.nnls(W, M)
+    expected = nnls(W, M)
     assert expected.dtype == np.float64
     assert expected.flags.c_contiguous
     wide = np.zeros((20, 60))
     wide[::2, ::2] = M
     for other in (np.asfortranarray(M), M.tolist(), wide[::2, ::2]):
-        np.testing.assert_allclose(sepnmf.nnls(W, other), expected, atol=1e-12)
+        np.testing.assert_allclose(nnls(W, other), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("power", [-300, -160, 160, 300])
 def test_scale_does_not_matter(power):
     W, M = next(problems(np.random.default_rng(13), 20, 5, 30))
-    H = sepnmf.nnls(W, M)
-    np.testing.assert_allclose(sepnmf.nnls(W * 10.0**power, M * 10.0**power), H, rtol=1e-9, atol=1e-12)
-    S = sepnmf.nnls(W, M, sum_to_one=True)
+    H = nnls(W, M)
+    np.testing.assert_allclose(nnls(W * 10.0**power, M * 10.0**power), H, rtol=1e-9, atol=1e-12)
+    S = nnls(W, M, sum_to_one=True)
     np.testing.assert_allclose(
-        sepnmf.nnls(W * 10.0**power, M * 10.0**power, sum_to_one=True), S, rtol=1e-9, atol=1e-12
+        nnls(W * 10.0**power, M * 10.0**power, sum_to_one=True), S, rtol=1e-9, atol=1e-12
     )
 
 
@@ -254,11 +255,11 @@ def test_kernels_do_the_same_uncompiled(monkeypatch):
     D = nasty("duplicates", np.random.default_rng(14))
     N = np.random.default_rng(15).standard_normal((12, 10))
     calls = [
-        lambda: sepnmf.nnls(W, M),
-        lambda: sepnmf.nnls(W, M, sum_to_one=True),
-        lambda: sepnmf.nnls(W, M, "hals"),
-        lambda: sepnmf.nnls(D, N),
-        lambda: sepnmf.nnls(D, N, sum_to_one=True),
+        lambda: nnls(W, M),
+        lambda: nnls(W, M, sum_to_one=True),
+        lambda: nnls(W, M, "hals"),
+        lambda: nnls(D, N),
+        lambda: nnls(D, N, sum_to_one=True),
     ]
     compiled = [call() for call in calls]
     for module in (activeset, pivoting, descent):
@@ -284,8 +285,4 @@ def test_kernels_do_the_same_uncompiled(monkeypatch):
 )
 def test_wrong_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
-        sepnmf.nnls(**{"W": np.ones((4, 2)), "M": np.ones((4, 5))} | arguments)
-
-
-def test_the_public_name_is_the_function():
-    assert front_door is nnls_module.nnls
+        nnls(**{"W": np.ones((4, 2)), "M": np.ones((4, 5))} | arguments)

@@ -93,9 +93,10 @@ def nnls(
     Examples
     --------
     >>> import numpy as np
-    >>> import sepnmf
-    >>> M, anchors = sepnmf.datasets.make_dirichlet(noise=0.0, random_state=0)
-    >>> H = sepnmf.nnls(M[:, anchors], M)
+    >>> from sepnmf.datasets import make_dirichlet
+    >>> from sepnmf.nnls import nnls
+    >>> M, anchors = make_dirichlet(noise=0.0, random_state=0)
+    >>> H = nnls(M[:, anchors], M)
     >>> bool(np.allclose(M[:, anchors] @ H, M))
     True
     """
