@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from sepnmf.methods.ppi import ppi
     from sepnmf.methods.preconditioned import preconditioned_spa
     from sepnmf.methods.smoothed import smoothed_spa, smoothed_vca
+    from sepnmf.methods.snpa import snpa
     from sepnmf.methods.spa import spa
     from sepnmf.methods.vca import vca
+    from sepnmf.methods.xray import xray
     from sepnmf.nnls import nnls
     from sepnmf.registry import METHODS, select
     from sepnmf.selection import Selection
@@ -38,8 +40,10 @@ _HOME = {
     "select": "registry",
     "smoothed_spa": "methods.smoothed",
     "smoothed_vca": "methods.smoothed",
+    "snpa": "methods.snpa",
     "spa": "methods.spa",
     "vca": "methods.vca",
+    "xray": "methods.xray",
 }
 _ROOMS = ("datasets", "methods", "metrics", "model")
 
@@ -61,8 +65,10 @@ __all__ = [
     "select",
     "smoothed_spa",
     "smoothed_vca",
+    "snpa",
     "spa",
     "vca",
+    "xray",
 ]
 
 

@@ -10,8 +10,10 @@ from sepnmf.methods.nfindr import nfindr
 from sepnmf.methods.ppi import ppi
 from sepnmf.methods.preconditioned import preconditioned_spa
 from sepnmf.methods.smoothed import smoothed_spa, smoothed_vca
+from sepnmf.methods.snpa import snpa
 from sepnmf.methods.spa import spa
 from sepnmf.methods.vca import vca
+from sepnmf.methods.xray import xray
 from sepnmf.selection import Selection
 from sepnmf.typing import ArrayLike
 from sepnmf.validation import check_choice
@@ -24,8 +26,10 @@ METHODS: dict[str, Callable[..., Selection]] = {
     "preconditioned-spa": preconditioned_spa,
     "smoothed-spa": smoothed_spa,
     "smoothed-vca": smoothed_vca,
+    "snpa": snpa,
     "spa": spa,
     "vca": vca,
+    "xray": xray,
 }
 
 

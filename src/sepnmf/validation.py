@@ -51,10 +51,10 @@ def check_sparse(A: Sparse, name: str) -> Sparse:
     if not csc.has_canonical_format:
         csc = csc.copy()
         csc.sum_duplicates()
-    if csc.nnz:
-        values = check_array(csc.data, f"the entries of {name}", ndim=1)
-        csc = sparse.csc_array((values, csc.indices, csc.indptr), shape=csc.shape)
-    return csc
+    if csc.nnz == 0:
+        return csc if csc.dtype == np.float32 else csc.astype(np.float64)
+    values = check_array(csc.data, f"the entries of {name}", ndim=1)
+    return sparse.csc_array((values, csc.indices, csc.indptr), shape=csc.shape)
 
 
 def check_columns(M: ArrayLike | Sparse, negative: Negative = "error") -> Floats | Sparse:
