@@ -16,11 +16,14 @@ ROOMS = [
     "kernels",
     "typing",
     "validation",
+    "columns",
     "model",
-    "nnls",
+    "least_squares",
     "selection",
     "methods",
     "registry",
+    "metrics",
+    "estimators",
     "datasets",
 ]
 

@@ -9,9 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import oracles
 import sepnmf
+from sepnmf.least_squares import nnls
 from sepnmf.methods.admm import update_z
 from sepnmf.model import NORMS, project_omega
-from sepnmf.nnls import nnls
 
 # The design's fact 9: success 1.0 over 50 seeds on Type 1 data, entrywise norm, p = 2 and 3.
 FACT_9 = {"lam": 2.23e-4, "rho": (8.62e-5, 3.66, 1.48e-4)}

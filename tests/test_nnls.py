@@ -1,7 +1,5 @@
 """nnls: against SciPy and a convex solver, and by its optimality conditions where it is not unique."""
 
-import sys
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -11,10 +9,9 @@ from scipy import optimize, sparse
 from scipy.linalg import hilbert
 from sklearn.exceptions import ConvergenceWarning
 
+from sepnmf import least_squares
 from sepnmf.kernels import activeset, descent, pivoting
-from sepnmf.nnls import hull_weights, nnls, run_active_set
-
-HERE = sys.modules["sepnmf.nnls"]  # `sepnmf.nnls` is the function
+from sepnmf.least_squares import hull_weights, nnls
 
 
 def scipy_nnls(W, M):
@@ -73,15 +70,17 @@ def test_every_route_gives_the_same_answer(limits, monkeypatch):
     data = list(problems(np.random.default_rng(2), 25, 8, 200))
     expected = [nnls(W, M) for W, M in data]
     for name, value in limits.items():
-        monkeypatch.setattr(HERE, name, value)
+        monkeypatch.setattr(least_squares, name, value)
     for (W, M), H in zip(data, expected, strict=True):
         np.testing.assert_allclose(nnls(W, M), H, rtol=0, atol=1e-11 * H.max())
 
 
 def test_pivoting_finishes_nearly_all_well_conditioned_columns(monkeypatch):
     left_over = []
-    plain = nnls_module.run_active_set
-    monkeypatch.setattr(nnls_module, "run_active_set", lambda *a: (left_over.append(len(a[1])), plain(*a))[1])
+    plain = least_squares.run_active_set
+    monkeypatch.setattr(
+        least_squares, "run_active_set", lambda *a: (left_over.append(len(a[1])), plain(*a))[1]
+    )
     for W, M in problems(np.random.default_rng(3), 40, 10, 1000):
         nnls(W, M)
     assert sum(left_over) <= 10

@@ -1,6 +1,7 @@
 """PPI against counts made one skewer at a time; N-FINDR against determinants of all simplices."""
 
 import itertools
+import sys
 import tracemalloc
 
 import numpy as np
@@ -10,9 +11,11 @@ from scipy import sparse
 
 import sepnmf
 from sepnmf.datasets import make_dirichlet, make_midpoint
-from sepnmf.methods import nfindr as nfindr_module
-from sepnmf.methods import ppi as ppi_module
-from sepnmf.methods.vca import affine_view
+from sepnmf.methods.subspace import affine_view
+
+ppi_module = sys.modules["sepnmf.methods.ppi"]  # `sepnmf.methods.ppi` is the function
+
+nfindr_module = sys.modules["sepnmf.methods.nfindr"]  # `sepnmf.methods.nfindr` is the function
 
 SEEDS = range(20)
 

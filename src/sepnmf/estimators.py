@@ -10,9 +10,9 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sepnmf.least_squares import nnls
 from sepnmf.metrics import dense_columns, residual_norm
-from sepnmf.nnls import nnls
-from sepnmf.registry import METHODS, select
+from sepnmf.registry import DENSE_ONLY, METHODS, select
 from sepnmf.selection import Selection
 from sepnmf.typing import ArrayLike, Floats, Sparse
 from sepnmf.validation import Negative, check_choice, check_count, check_number
@@ -66,7 +66,7 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.method not in DENSE_ONLY
         tags.input_tags.positive_only = self.negative == "error"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -6,7 +6,7 @@ from numbers import Integral
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from sepnmf.nnls import nnls
+from sepnmf.least_squares import nnls
 from sepnmf.typing import ArrayLike, Floats, Ints, Sparse
 from sepnmf.validation import check_array, check_columns
 

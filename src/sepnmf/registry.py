@@ -4,42 +4,26 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from sepnmf.methods.admm import admm
-from sepnmf.methods.dca import dca
-from sepnmf.methods.nfindr import nfindr
-from sepnmf.methods.ppi import ppi
-from sepnmf.methods.preconditioned import preconditioned_spa
-from sepnmf.methods.smoothed import smoothed_spa, smoothed_vca
-from sepnmf.methods.snpa import snpa
-from sepnmf.methods.spa import spa
-from sepnmf.methods.vca import vca
-from sepnmf.methods.xray import xray
+from sepnmf import methods
 from sepnmf.selection import Selection
-from sepnmf.typing import ArrayLike
+from sepnmf.typing import ArrayLike, Sparse
 from sepnmf.validation import check_choice
 
 METHODS: dict[str, Callable[..., Selection]] = {
-    "admm": admm,
-    "dca": dca,
-    "nfindr": nfindr,
-    "ppi": ppi,
-    "preconditioned-spa": preconditioned_spa,
-    "smoothed-spa": smoothed_spa,
-    "smoothed-vca": smoothed_vca,
-    "snpa": snpa,
-    "spa": spa,
-    "vca": vca,
-    "xray": xray,
+    name.replace("_", "-"): getattr(methods, name) for name in methods.__all__
 }
 
+# The methods that work on n × n coefficients, and the one that has not learnt it, take dense data only.
+DENSE_ONLY = frozenset({"admm", "dca", "smoothed-spa"})
 
-def select(M: ArrayLike, r: int, method: str, **options: Any) -> Selection:
+
+def select(M: ArrayLike | Sparse, r: int, method: str, **options: Any) -> Selection:
     """Find r columns of M that explain all the others, by the method named.
 
     Parameters
     ----------
-    M : array_like of shape (m, n)
-        Data.
+    M : array_like or sparse of shape (m, n)
+        Data. The methods in `sepnmf.registry.DENSE_ONLY` refuse a sparse M.
     r : int
         Number of anchors, 1 ≤ r ≤ n.
     method : str

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sepnmf.least_squares import nnls
 from sepnmf.methods.spa import successive_projections
 from sepnmf.model.norms import Norm, find_norm
 from sepnmf.model.problem import Fit, powered
-from sepnmf.nnls import nnls
 from sepnmf.selection import (
     Selection,
     Status,

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from sepnmf.methods.spa import successive_projections
-from sepnmf.methods.vca import affine_view, column_lengths, longest_column, nonzero_columns, spread
+from sepnmf.methods.subspace import affine_view, column_lengths, longest_column, nonzero_columns, spread
 from sepnmf.selection import Selection, best_first
 from sepnmf.typing import ArrayLike, Floats, Ints, Seed, Sparse
 from sepnmf.validation import Negative, check_choice, check_columns, check_generator, check_rank

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from sepnmf.methods.vca import column_lengths, leading_left, nonzero_columns, spread
+from sepnmf.methods.subspace import column_lengths, leading_left, nonzero_columns, spread
 from sepnmf.selection import Selection, best_first
 from sepnmf.typing import ArrayLike, Floats, Seed, Sparse
 from sepnmf.validation import Negative, check_columns, check_count, check_generator, check_rank

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 
 from sepnmf.methods.spa import successive_projections
-from sepnmf.methods.vca import nonzero_columns, signal_subspace, spread, stepwise_scores
+from sepnmf.methods.subspace import nonzero_columns, signal_subspace, spread, stepwise_scores
 from sepnmf.selection import Selection, best_first
 from sepnmf.typing import ArrayLike, Floats, Ints, Sparse
 from sepnmf.validation import Negative, check_choice, check_columns, check_count, check_number, check_rank

@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from sepnmf.methods.vca import (
+from sepnmf.methods.subspace import (
     column_lengths,
     nonzero_columns,
     orthogonalised,

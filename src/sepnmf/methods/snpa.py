@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 
+from sepnmf.least_squares import hull_weights
 from sepnmf.methods.spa import Complement, Normalize
-from sepnmf.nnls import hull_weights
 from sepnmf.selection import Selection
 from sepnmf.typing import ArrayLike, Floats, Sparse
 from sepnmf.validation import Negative, check_choice, check_columns, check_rank

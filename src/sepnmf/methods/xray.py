@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepnmf.columns import column_blocks, dense_columns, l1_lengths
+from sepnmf.least_squares import cone_weights
 from sepnmf.methods.spa import Complement
-from sepnmf.nnls import cone_weights
 from sepnmf.selection import Selection
 from sepnmf.typing import ArrayLike, Floats, Ints, Seed, Sparse
 from sepnmf.validation import Negative, check_choice, check_columns, check_generator, check_rank

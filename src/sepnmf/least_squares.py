@@ -94,7 +94,7 @@ def nnls(
     --------
     >>> import numpy as np
     >>> from sepnmf.datasets import make_dirichlet
-    >>> from sepnmf.nnls import nnls
+    >>> from sepnmf.least_squares import nnls
     >>> M, anchors = make_dirichlet(noise=0.0, random_state=0)
     >>> H = nnls(M[:, anchors], M)
     >>> bool(np.allclose(M[:, anchors] @ H, M))
