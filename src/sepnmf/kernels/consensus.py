@@ -21,12 +21,12 @@ from sepnmf.kernels.omega import SUMS, diagonal
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def above(Ai, Ci, Ei, w, scale, a, c, d, e, tau, j0, j1):  # type: ignore[no-untyped-def]
+def above(A, C, E, w, scale, a, c, d, e, tau):  # type: ignore[no-untyped-def]
     """Number and sum of the |b_ij| above τ in a stretch of a row without its diagonal."""
     count, total = 0.0, 0.0
-    for j in range(j0, j1):
-        v = Ei[j]
-        b = abs(a * Ai[j] + c * Ci[j] + d * min(max(v, 0.0), w[j] * scale) + e * v)
+    for j in range(A.size):
+        v = E[j]
+        b = abs(a * A[j] + c * C[j] + d * min(max(v, 0.0), w[j] * scale) + e * v)
         count += 1.0 if b > tau else 0.0
         total += b if b > tau else 0.0
     return count, total
@@ -36,11 +36,11 @@ def above(Ai, Ci, Ei, w, scale, a, c, d, e, tau, j0, j1):  # type: ignore[no-unt
 def count_above(A, C, E, t, w, a, c, d, e, tau, lo, hi, sums):  # type: ignore[no-untyped-def]
     """Number and sum of the |b_ij| above τ."""
     count, total = 0.0, 0.0
-    n = A.shape[1]
     for i in range(lo, hi):
         scale = t[i] / w[i]
-        left = above(A[i], C[i], E[i], w, scale, a, c, d, e, tau, 0, i)
-        right = above(A[i], C[i], E[i], w, scale, a, c, d, e, tau, i + 1, n)
+        k = i + 1
+        left = above(A[i, :i], C[i, :i], E[i, :i], w[:i], scale, a, c, d, e, tau)
+        right = above(A[i, k:], C[i, k:], E[i, k:], w[k:], scale, a, c, d, e, tau)
         count += left[0] + right[0]
         total += left[1] + right[1]
         b = abs(a * A[i, i] + c * C[i, i] + d * t[i] + e * E[i, i])
@@ -69,12 +69,12 @@ def combine(A, C, E, t, w, a, c, d, e, B, lo, hi, sums):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def square(Ai, Ci, Ei, w, scale, a, c, d, e, j0, j1):  # type: ignore[no-untyped-def]
+def square(A, C, E, w, scale, a, c, d, e):  # type: ignore[no-untyped-def]
     """Sum of the b_ij² in a stretch of a row without its diagonal."""
     total = 0.0
-    for j in range(j0, j1):
-        v = Ei[j]
-        b = a * Ai[j] + c * Ci[j] + d * min(max(v, 0.0), w[j] * scale) + e * v
+    for j in range(A.size):
+        v = E[j]
+        b = a * A[j] + c * C[j] + d * min(max(v, 0.0), w[j] * scale) + e * v
         total += b * b
     return total
 
@@ -82,33 +82,40 @@ def square(Ai, Ci, Ei, w, scale, a, c, d, e, j0, j1):  # type: ignore[no-untyped
 @njit(cache=True, nogil=True)
 def measure_rows(A, C, E, t, w, a, c, d, e, lengths, lo, hi, sums):  # type: ignore[no-untyped-def]
     """Write the Euclidean norms of the rows of B."""
-    n = A.shape[1]
     for i in range(lo, hi):
         scale = t[i] / w[i]
-        left = square(A[i], C[i], E[i], w, scale, a, c, d, e, 0, i)
-        right = square(A[i], C[i], E[i], w, scale, a, c, d, e, i + 1, n)
+        k = i + 1
+        left = square(A[i, :i], C[i, :i], E[i, :i], w[:i], scale, a, c, d, e)
+        right = square(A[i, k:], C[i, k:], E[i, k:], w[k:], scale, a, c, d, e)
         b = a * A[i, i] + c * C[i, i] + d * t[i] + e * E[i, i]
         lengths[i] = math.sqrt(left + b * b + right)
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def move(Ai, Ci, Ei, Xi, w, scale, a, c, d, e, v_kept, s_kept, factor, tau, j0, j1):  # type: ignore[no-untyped-def]
-    """`advance` on a stretch of a row without its diagonal."""
-    size, change, length, whole = 0.0, 0.0, 0.0, 0.0
-    for j in range(j0, j1):
-        v = Ei[j]
-        W = min(max(v, 0.0), w[j] * scale)
-        b = a * Ai[j] + c * Ci[j] + d * W + e * v
+def move(A, C, E, X, w, scale, a, c, d, e, v_kept, s_kept, factor, tau):  # type: ignore[no-untyped-def]
+    """`advance` on a stretch of a row without its diagonal.
+
+    Three loops, because a compiler makes vector instructions of a loop with one store; and whole slices from 0,
+    because it cannot tell that a running index is not negative.
+    """
+    size, change, whole = 0.0, 0.0, 0.0
+    for j in range(A.size):
+        v = E[j]
+        b = a * A[j] + c * C[j] + d * min(max(v, 0.0), w[j] * scale) + e * v
         x = factor * (max(b - tau, 0.0) + min(b + tau, 0.0))
-        y = x + v_kept * Ci[j]
-        gap = x - Xi[j]
+        gap = x - X[j]
         size += abs(x)
         change += gap * gap
-        length += y * y
         whole += x * x
-        Xi[j] = x
-        Ci[j] = y
-        Ei[j] = x + s_kept * (v - W)
+        X[j] = x
+    for j in range(A.size):
+        v = E[j]
+        E[j] = X[j] + s_kept * (v - min(max(v, 0.0), w[j] * scale))
+    length = 0.0
+    for j in range(A.size):
+        y = X[j] + v_kept * C[j]
+        length += y * y
+        C[j] = y
     return size, change, length, whole
 
 
@@ -119,12 +126,12 @@ def advance(A, C, E, X, t, w, a, c, d, e, v_kept, s_kept, factors, tau, lo, hi, 
     The map cuts entries by τ and multiplies rows by factors. With `v_kept` = 1 − ζ and `s_kept` = 1 the last
     multipliers enter, with 0 they are reset. Sums: Σ|x_ij|, ‖X − X_last‖², ‖C‖², ‖X‖².
     """
-    n = A.shape[1]
     size, change, length, whole = 0.0, 0.0, 0.0, 0.0
     for i in range(lo, hi):
         Ai, Ci, Ei, Xi, scale, factor = A[i], C[i], E[i], X[i], t[i] / w[i], factors[i]
-        left = move(Ai, Ci, Ei, Xi, w, scale, a, c, d, e, v_kept, s_kept, factor, tau, 0, i)
-        right = move(Ai, Ci, Ei, Xi, w, scale, a, c, d, e, v_kept, s_kept, factor, tau, i + 1, n)
+        mix, k = (scale, a, c, d, e, v_kept, s_kept, factor, tau), i + 1
+        left = move(Ai[:i], Ci[:i], Ei[:i], Xi[:i], w[:i], *mix)
+        right = move(Ai[k:], Ci[k:], Ei[k:], Xi[k:], w[k:], *mix)
         b = a * Ai[i] + c * Ci[i] + d * t[i] + e * Ei[i]
         x = factor * (max(b - tau, 0.0) + min(b + tau, 0.0))
         y = x + v_kept * Ci[i]
