@@ -17,6 +17,7 @@ ROOMS = [
     "typing",
     "validation",
     "columns",
+    "parallel",
     "model",
     "least_squares",
     "selection",

@@ -8,8 +8,11 @@ import math
 
 from numba import njit
 
+# Sums may be added in any order, the same in each run; NaN and infinity keep their meaning.
+SUMS = {"reassoc", "contract", "nsz"}
 
-@njit(cache=True, nogil=True)
+
+@njit(cache=True, nogil=True, fastmath=SUMS)
 def diagonal(z, i, shift, w, cap, start):  # type: ignore[no-untyped-def]
     """Diagonal entry of the projection of the row z − shift onto row i of Ω, with x_ii ≤ cap.
 
@@ -18,16 +21,21 @@ def diagonal(z, i, shift, w, cap, start):  # type: ignore[no-untyped-def]
     and end on the right piece after finitely many.
     """
     scale = 1.0 / w[i]
+    own = z[i] - shift
     t = start
     for step in range(z.size + 2):
-        top, bottom = z[i] - shift, 1.0
+        top, bottom = 0.0, 0.0
         for j in range(z.size):
             u = w[j] * scale
             value = z[j] - shift
-            if value > u * t and j != i:
-                top += u * value
-                bottom += u * u
-        new = min(max(top / bottom, 0.0), cap)
+            above = value > u * t
+            top += u * value if above else 0.0
+            bottom += u * u if above else 0.0
+        u = w[i] * scale
+        if own > u * t:
+            top -= u * own
+            bottom -= u * u
+        new = min(max((top + own) / (bottom + 1.0), 0.0), cap)
         if new == t or (step > 0 and new < t):
             break
         t = new

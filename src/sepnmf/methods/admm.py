@@ -2,20 +2,11 @@
 
 import numpy as np
 
-from sepnmf.kernels import omega
-from sepnmf.methods.iteration import (
-    NOTHING,
-    Broken,
-    Callback,
-    Init,
-    Pick,
-    Problem,
-    Run,
-    frobenius,
-    nonzero,
-)
-from sepnmf.model.norms import Form
+from sepnmf.kernels import consensus
+from sepnmf.methods.iteration import NOTHING, Broken, Callback, Init, Pick, Problem, Run, frobenius
+from sepnmf.model.norms import Cut, Form
 from sepnmf.model.problem import powered
+from sepnmf.parallel import RowBlocks
 from sepnmf.selection import Selection
 from sepnmf.typing import ArrayLike, Floats, Seed, Sequence
 from sepnmf.validation import Negative, check_choice, check_generator, check_number
@@ -39,6 +30,7 @@ def admm(
     weights: ArrayLike | None = None,
     negative: Negative = "error",
     random_state: Seed = None,
+    n_jobs: int | None = None,
     callback: Callback | None = None,
 ) -> Selection:
     r"""Separable NMF with a powered ratio of norms, by ADMM (ADMM-P).
@@ -90,6 +82,8 @@ def admm(
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
     random_state : None, int or numpy.random.Generator, default None
         Used only when C = 0, where any Z of the right norm is a minimiser.
+    n_jobs : int, optional
+        Threads for what BLAS does not do; by default all cores. The answer does not depend on it.
     callback : callable, optional
         Called with a `State` after each outer iteration; a true return value ends the run.
 
@@ -142,40 +136,155 @@ def admm(
     check_choice(prox, "prox", ("exact", "paper"))
     rng = check_generator(random_state)
     X0 = problem.start(init)
-    p, lam, total = problem.p, problem.lam, rho1 + rho2 + rho3
 
-    X = Y = Z = W = X0
-    U = np.zeros_like(X0)
-    diag = np.ones(len(X0))
-    with run:
+    fit = problem.fit
+    inverse = (1.0 / (fit.squares + rho1)).astype(X0.dtype)
+    sigma = np.sqrt(fit.squares).astype(X0.dtype)
+    # The multiplier U starts at zero and stays in the range of Mᵀ: U = RᵀT, and neither U nor Y is formed.
+    T = np.zeros_like(fit.R)
+    A = X0.copy()
+    with RowBlocks(len(X0), n_jobs, n_sums=4) as blocks, run:
+        inner = InnerLoop(problem, X0, (rho1, rho2, rho3), prox, blocks, rng)
+        run.last_usable = inner.before
         for _ in range(run.max_outer):
-            X_before = X
-            A = Y - U / rho1
-            V, S = np.zeros_like(X), np.zeros_like(X)
-            for j in range(1, run.max_inner + 1):  # noqa: B007
-                X_last = X
-                mean = (rho1 * A + (rho2 * Z - V) + (rho3 * W - S)) / total
-                X, size = problem.norm.prox(mean, ratio_step(lam / total, Z), p, prox)
-                Z = update_z(X + V / rho2, lam * powered(size, p) / rho2, rng)
-                W = np.empty_like(X)
-                omega.project(X + S / rho3, 0.0, problem.weights, diag, W)
-                V = V + rho2 * (X - Z)
-                S = S + rho3 * (X - W)
-                if run.change(X, X_last) < run.inner_tol:
-                    break
-            Y = problem.fit.prox(X + U / rho1, rho1)
-            U = U + rho1 * (X - Y)
-            if frobenius(X_before) <= NOTHING:
-                nonzero(X)  # one zero iterate can be left again, two in a row are the end
-            change = run.change(X, X_before)
+            n_inner = inner.solve(A, run.max_inner, run.inner_tol, run.longest)
+            misfit = fit.misfit(inner.X)
+            G = inverse * (misfit + T)  # Y = X + RᵀG
+            np.matmul(fit.R.T, 2 * G - T / rho1, out=A)
+            A += inner.X  # A = Y − U/ρ₁ with the new multiplier
+            T -= rho1 * G  # U ← U + ρ₁(X − Y)
+            change, residual_z, residual_w = inner.compare()
             residuals = {
-                "residual_y": frobenius(X - Y),
-                "residual_z": frobenius(X - Z),
-                "residual_w": frobenius(X - W),
+                "residual_y": frobenius(sigma * G),
+                "residual_z": residual_z,
+                "residual_w": residual_w,
             }
-            if run.ends(X, size, change=change, met=change < run.tol, n_inner=j, residuals=residuals):
+            if run.ends(
+                inner.X,
+                inner.size,
+                length=inner.length,
+                fit=0.5 * frobenius(misfit) ** 2,
+                change=change,
+                met=change < run.tol,
+                n_inner=n_inner,
+                residuals=residuals,
+            ):
                 break
-    return run.result(X0)
+    return run.result()
+
+
+class InnerLoop:
+    """The X-subproblem's ADMM, on the matrices X, C = X + V/ρ₂ and E = X + S/ρ₃ (see `kernels.consensus`).
+
+    Z = ζC, V = ρ₂(1 − ζ)C, W = P_Ω(E), S = ρ₃(E − W); t is the diagonal of W. It is itself the `Point` at
+    which the X-update takes its proximal map.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        X0: Floats,
+        rho: tuple[float, float, float],
+        form: Form,
+        blocks: RowBlocks,
+        rng: np.random.Generator,
+    ) -> None:
+        self.problem, self.form, self.blocks, self.rng = problem, form, blocks, rng
+        self.total = sum(rho)
+        self.rho1, self.rho2, self.rho3 = (x / self.total for x in rho)
+        self.X, self.C, self.E, self.before = (X0.copy() for _ in range(4))
+        self.t = np.diag(X0).astype(np.float64)
+        self.zeta, self.tau, self.size = 1.0, 0.0, 0.0
+        self.length = self.length_before = self.length_c = frobenius(X0)
+        self.w_is_e = True  # W⁰ = X₀ need not lie in Ω
+        self.n_entries = X0.size
+        self.ones = np.ones(len(X0))
+        self.buffer: Floats | None = None
+
+    def solve(self, A: Floats, max_inner: int, tol: float, longest: float) -> int:
+        """Run inner iterations for this A, from V = S = 0 and the last Z and W; return how many."""
+        self.A = A
+        lam, p = self.problem.lam / self.total, self.problem.p
+        w, e = (0.0, self.rho3) if self.w_is_e else (self.rho3, 0.0)
+        self.mix = (self.rho1, self.rho2 * self.zeta, w, e)
+        v_kept = s_kept = 0.0
+        for j in range(1, max_inner + 1):  # noqa: B007
+            gamma = ratio_step(lam, abs(self.zeta) * self.length_c)
+            cut = self.problem.norm.cut(self, gamma, p, self.form, self.tau)
+            change = self.advance(cut, v_kept, s_kept)
+            if self.length > longest:
+                raise Broken("diverged")
+            self.update_z(lam / self.rho2 * powered(self.size, p))
+            self.mix = (self.rho1, self.rho2 * (2 * self.zeta - 1), 2 * self.rho3, -self.rho3)
+            v_kept, s_kept = 1 - self.zeta, 1.0
+            if change < tol:
+                break
+        return j
+
+    def advance(self, cut: Cut, v_kept: float, s_kept: float) -> float:
+        """X-, W-, V- and S-update; return the relative change of X."""
+        A, mix = (self.A, self.mix) if cut.matrix is None else (cut.matrix, (1.0, 0.0, 0.0, 0.0))
+        factors = self.ones if cut.factors is None else cut.factors
+        arrays = (A, self.C, self.E, self.X, self.t, self.problem.weights)
+        sums = self.blocks.run(consensus.advance, *arrays, *mix, v_kept, s_kept, factors, cut.tau)
+        if not np.isfinite(sums).all():
+            raise Broken("diverged")
+        start, self.tau, self.w_is_e = self.length, cut.tau, False
+        self.size = float(sums[0]) if cut.size is None else cut.size
+        moved, self.length_c, self.length = np.sqrt(sums[1:4]).tolist()
+        return moved / start if start > 0.0 else np.inf
+
+    def update_z(self, d: float) -> None:
+        """Z ← ζC, or where C = 0 a random matrix of the right norm."""
+        if self.length_c > 0.0:
+            self.zeta = z_factor(d, self.length_c)
+            return
+        self.C[:] = self.rng.standard_normal(self.C.shape)
+        self.C *= float(np.cbrt(d) / np.linalg.norm(self.C))
+        self.zeta, self.length_c = 1.0, float(np.cbrt(d))
+
+    def compare(self) -> tuple[float, float, float]:
+        """Relative change of X since the last call, ‖X − Z‖_F and ‖X − W‖_F; X is kept unless it is zero."""
+        keep = self.length > NOTHING
+        sums = self.blocks.run(
+            consensus.compare,
+            self.X,
+            self.C,
+            self.E,
+            self.t,
+            self.problem.weights,
+            self.zeta,
+            self.before,
+            keep,
+        )
+        to_z, to_w, moved = np.sqrt(np.maximum(sums[:3], 0.0)).tolist()
+        start, self.length_before = self.length_before, self.length
+        if start <= NOTHING and not keep:
+            raise Broken("collapsed")  # one zero iterate can be left again, two in a row are the end
+        return (moved / start if start > NOTHING else np.inf), to_z, to_w
+
+    def count_above(self, tau: float) -> tuple[float, float]:
+        """Number and sum of the absolute entries of the point above τ."""
+        arrays = (self.A, self.C, self.E, self.t, self.problem.weights)
+        sums = self.blocks.run(consensus.count_above, *arrays, *self.mix, tau)
+        return float(sums[0]), float(sums[1])
+
+    def row_lengths(self) -> Floats:
+        """Euclidean norms of the rows of the point."""
+        lengths = np.empty(len(self.X))
+        arrays = (self.A, self.C, self.E, self.t, self.problem.weights)
+        self.blocks.run(consensus.measure_rows, *arrays, *self.mix, lengths)
+        return lengths
+
+    def matrix(self) -> Floats:
+        """The point, written down."""
+        if self.buffer is None:
+            self.buffer = np.empty_like(self.X)
+        arrays = (self.A, self.C, self.E, self.t, self.problem.weights)
+        sums = self.blocks.run(consensus.combine, *arrays, *self.mix, self.buffer)
+        if not np.isfinite(sums[0]):
+            raise Broken("diverged")
+        return self.buffer
 
 
 def check_rho(rho: Sequence[float]) -> tuple[float, float, float]:
@@ -190,24 +299,19 @@ def check_rho(rho: Sequence[float]) -> tuple[float, float, float]:
     return first, second, third
 
 
-def ratio_step(lam: float, Z: Floats) -> float:
+def ratio_step(lam: float, length: float) -> float:
     """λ/‖Z‖_F, the weight of the numerator; the run has collapsed when Z is as good as zero."""
-    length = frobenius(Z)
     gamma = lam / length if length > 0.0 else np.inf
     if not np.isfinite(gamma):
         raise Broken("collapsed")
     return gamma
 
 
-def update_z(C: Floats, d: float, rng: np.random.Generator) -> Floats:
-    """argmin_Z d/‖Z‖_F + ½‖Z − C‖²_F: ζC with ζ³ − ζ² = d/‖C‖³, any direction when C = 0."""
-    length = frobenius(C)
-    if length == 0.0:
-        P = rng.standard_normal(C.shape).astype(C.dtype)
-        return P * float(np.cbrt(d) / np.linalg.norm(P))
+def z_factor(d: float, length: float) -> float:
+    """ζ of the minimiser Z = ζC of d/‖Z‖_F + ½‖Z − C‖²_F, ‖C‖_F = length: the root of ζ³ − ζ² = d/‖C‖³."""
     x = 27.0 * (d / length) / length / length
     if not np.isfinite(x):
-        return C * float(np.cbrt(d) / length)
+        return float(np.cbrt(d) / length)
     # The paper's (27q + 2)² − 4 factored, so that neither a small nor a large q loses digits.
     s = np.cbrt((x + 2.0 + np.sqrt(x) * np.sqrt(x + 4.0)) / 2.0)
-    return C * float((1.0 + s + 1.0 / s) / 3.0)
+    return float((1.0 + s + 1.0 / s) / 3.0)

@@ -138,7 +138,7 @@ def dca(
     X0 = problem.start(init)
     p, gamma, sigma = problem.p, problem.lam / rho, beta + rho
 
-    X = X0
+    X = run.last_usable = X0
     size = problem.norm.value(X0)
     warmth = Warmth(len(X0))
     with run:
@@ -161,9 +161,18 @@ def dca(
             size = problem.norm.value(X)
             change = run.change(X, X_k)
             residuals = {"residual_v": frobenius(X - V)}
-            if run.ends(X, size, change=change, met=change <= run.tol, n_inner=j, residuals=residuals):
+            if run.ends(
+                X,
+                size,
+                length=frobenius(X),
+                fit=problem.fit.value(X),
+                change=change,
+                met=change <= run.tol,
+                n_inner=j,
+                residuals=residuals,
+            ):
                 break
-    return run.result(X0)
+    return run.result()
 
 
 def check_forms(v_update: object, prox: object) -> Form:

@@ -43,7 +43,7 @@ RUNAWAY = 1e8
 
 @dataclass(frozen=True)
 class State:
-    """What a callback sees after each outer iteration. The arrays are read-only views."""
+    """What a callback sees after each outer iteration; X is a copy."""
 
     method: str
     n_outer: int
@@ -148,7 +148,7 @@ class Run:
         self.callback = callback
         self.status: Status = "max_outer"
         self.rows: list[dict[str, float]] = []
-        self.last_usable: Floats | None = None
+        self.last_usable: Floats  # set by the solver: the last finite, nonzero iterate, X₀ at first
         w = problem.weights
         self.longest = RUNAWAY * float(np.linalg.norm(w) * np.linalg.norm(1.0 / w))
 
@@ -179,6 +179,8 @@ class Run:
         X: Floats,
         size: float,
         *,
+        length: float,
+        fit: float,
         change: float,
         met: bool,
         n_inner: int,
@@ -186,10 +188,10 @@ class Run:
     ) -> bool:
         """Record one outer iteration; tell whether its rule is met or the callback stops the run.
 
-        `size` is the norm of X, which the solver knows from its proximal map.
+        `size`, `length` and `fit`, the norms of X and ½‖MX − M‖², are known to the solver.
         """
-        length = frobenius(X)
-        fit = self.problem.fit.value(X)
+        if not np.isfinite(fit):
+            raise Broken("diverged")
         ratio = powered(size, self.problem.p) / length if length > NOTHING else np.inf
         numbers = {
             "objective": self.problem.lam * ratio + fit,
@@ -203,23 +205,21 @@ class Run:
         self.rows.append(numbers)
         stop = False
         if self.callback is not None:
-            view = X.view()
-            view.flags.writeable = False
-            stop = bool(self.callback(State(self.method, len(self.rows), view, dict(numbers))))
+            stop = bool(self.callback(State(self.method, len(self.rows), X.copy(), dict(numbers))))
         if met:
             self.status = "converged"
         elif stop:
             self.status = "stopped"
         return met or stop
 
-    def result(self, X0: Floats) -> Selection:
-        """Pick the anchors from the last usable iterate (X₀ if there is none) and say how it ended."""
+    def result(self) -> Selection:
+        """Pick the anchors from the last usable iterate and say how the run ended."""
         if self.status in WARNINGS:
             from sklearn.exceptions import ConvergenceWarning
 
             text = WARNINGS[self.status].format(k=len(self.rows), method=self.method, tol=self.tol)
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
-        X = X0 if self.last_usable is None else self.last_usable
+        X = self.last_usable
         r = self.problem.r
         if self.pick == "spa":
             anchors, scores = successive_projections(X.T, r)

@@ -10,9 +10,10 @@ which has one solution for every real p ≥ 1. So a norm is one class with one m
 others have defaults that a norm may replace by something faster.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from sepnmf.validation import (
 )
 
 Form = Literal["exact", "paper"]
+
+# From a warm start two or three passes find the threshold; more than this and sorting it out is cheaper.
+MAX_PASSES = 30
 NormName = Literal["l1", "nuclear", "rows"]
 
 
@@ -47,6 +51,30 @@ class Warmth:
         self.dual: Floats | None = None
 
 
+class Point(Protocol):
+    """A matrix that is known through passes over what it is made of, and written down only if it must be."""
+
+    n_entries: int
+
+    def count_above(self, tau: float) -> tuple[float, float]:
+        """Number and sum of the absolute entries above τ."""
+
+    def row_lengths(self) -> Floats:
+        """Euclidean norms of the rows."""
+
+    def matrix(self) -> Floats:
+        """The matrix, in a buffer that the caller may overwrite."""
+
+
+class Cut(NamedTuple):
+    """What a proximal map does to a point: cut entries by τ and multiply rows, or replace it."""
+
+    tau: float = 0.0
+    factors: Floats | None = None
+    matrix: Floats | None = None
+    size: float | None = None  # the norm of the result, where it is known before the cut
+
+
 class Norm(ABC):
     """A matrix norm that is a sum of magnitudes."""
 
@@ -63,13 +91,13 @@ class Norm(ABC):
     def prox(self, A: Floats, gamma: float, p: float, form: Form = "exact") -> tuple[Floats, float]:
         """Proximal map of γ‖·‖^p at `A`, and the norm of the result."""
         parts = self.split(A)
-        a = np.ascontiguousarray(parts.magnitudes)
-        if form == "paper":
-            x = np.maximum(a - printed_threshold(a, gamma, p, parts.printed_k), 0).astype(a.dtype)
-            return parts.join(x), float(x.sum(dtype=np.float64))
-        x = np.empty_like(a)
-        size = shrink.shrink_power(a, gamma, p, x)
-        return parts.join(x), float(size)
+        x, size = shrink_vector(parts.magnitudes, gamma, p, form, parts.printed_k)
+        return parts.join(x), size
+
+    def cut(self, point: Point, gamma: float, p: float, form: Form, start: float) -> Cut:
+        """Proximal map of γ‖·‖^p at a point, as a cut; `start` is the τ of the last call."""
+        X, size = self.prox(point.matrix(), gamma, p, form)
+        return Cut(matrix=X, size=size)
 
     def prox_omega(
         self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth
@@ -112,6 +140,31 @@ class EntrywiseNorm(Norm):
             A.size,
         )
 
+    def cut(self, point: Point, gamma: float, p: float, form: Form, start: float) -> Cut:
+        """Soft thresholding: τ in a few passes, one when it is printed and none for p = 1.
+
+        Whatever entries a pass counts, the root of their own equation is not above τ; so from any start the
+        second guess is too low or right, later ones rise, and the same count twice means τ is found.
+        """
+        if p == 1:
+            return Cut(tau=gamma)
+        if form == "paper":
+            return Cut(tau=printed_threshold(point.count_above(-1.0)[1], gamma, p, point.n_entries))
+        tau, last = start, -1.0
+        for _ in range(MAX_PASSES):
+            k, kept = point.count_above(tau)
+            if k == 0 and tau > 0:
+                tau = 0.0  # a start above everything
+                continue
+            if k in (0.0, last):
+                return Cut(tau=tau)
+            log_kappa = math.log(k * p) + math.log(gamma) + (p - 2) * math.log(kept)
+            u = shrink.share(log_kappa, p)
+            if u < math.log(1e-6):
+                break  # almost everything is cut: what is left would lose its digits
+            tau, last = kept * (math.exp(log_kappa + (p - 1) * u) / k), k
+        return super().cut(point, gamma, p, form, start)
+
     def prox_omega(
         self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth
     ) -> tuple[Floats, float]:
@@ -147,6 +200,12 @@ class RowNorm(Norm):
         safe = np.where(lengths > 0, lengths, 1)
         return Split(lengths, lambda x: A * (x / safe)[:, None], A.shape[0])
 
+    def cut(self, point: Point, gamma: float, p: float, form: Form, start: float) -> Cut:
+        """Rows multiplied by what the vector map leaves of their norms."""
+        lengths = point.row_lengths()
+        short, size = shrink_vector(lengths, gamma, p, form, len(lengths))
+        return Cut(factors=short / np.where(lengths > 0, lengths, 1), size=size)
+
     def prox_omega(
         self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth
     ) -> tuple[Floats, float]:
@@ -170,10 +229,23 @@ def row_lengths(A: Floats) -> Floats:
     return lengths
 
 
-def printed_threshold(a: Floats, gamma: float, p: float, k: int) -> float:
-    """Threshold pγg_p^(p−1) of the paper's printed formula, exact only when nothing is cut to zero."""
-    total = a.sum(dtype=np.float64)
-    kg = k * gamma
+def shrink_vector(a: Floats, gamma: float, p: float, form: Form, k: int) -> tuple[Floats, float]:
+    """argmin_{x ≥ 0} γ(Σx)^p + ½‖x − a‖² for a ≥ 0, and Σx; or what the printed formula has instead."""
+    a = np.ascontiguousarray(a)
+    if form == "paper":
+        tau = printed_threshold(float(a.sum(dtype=np.float64)), gamma, p, k)
+        x = np.maximum(a - tau, 0).astype(a.dtype)
+        return x, float(x.sum(dtype=np.float64))
+    x = np.empty_like(a)
+    return x, float(shrink.shrink_power(a, gamma, p, x))
+
+
+def printed_threshold(total: float, gamma: float, p: float, k: int) -> float:
+    """Threshold pγg_p^(p−1) of the paper's printed formula, for k magnitudes with this total.
+
+    It is exact only when nothing is cut to zero.
+    """
+    total, kg = np.float64(total), k * gamma
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if p == 1:
             g = np.float64(1.0)

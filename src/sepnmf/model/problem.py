@@ -39,6 +39,12 @@ class Fit:
         gradient: Floats = self.R.T @ (self.R @ X - self.R)
         return gradient
 
+    def misfit(self, X: Floats) -> Floats:
+        """Return R − RX."""
+        rest: Floats = self.R @ X
+        np.subtract(self.R, rest, out=rest)
+        return rest
+
     def prox(self, C: Floats, sigma: float) -> Floats:
         """argmin_X ½‖MX − M‖² + (σ/2)‖X − C‖², that is (MᵀM + σI)⁻¹(MᵀM + σC).
 
