@@ -82,3 +82,14 @@ def test_a_selection_shows_itself_in_one_line():
     text = repr(sepnmf.spa(M, 2))
     assert text.startswith("Selection(method='spa', anchors=[")
     assert "\n" not in text
+
+
+@pytest.mark.parametrize("first", ["admm", "metrics", "select", "SeparableNMF"])
+def test_public_names_mean_the_same_whatever_was_loaded_before(first):
+    code = (
+        f"import sepnmf; sepnmf.{first}\n"
+        "assert callable(sepnmf.nnls) and callable(sepnmf.spa) and callable(sepnmf.methods.spa)\n"
+        "from sepnmf.methods import vca\n"
+        "assert vca is sepnmf.vca is sepnmf.METHODS['vca']\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

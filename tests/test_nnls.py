@@ -285,3 +285,26 @@ def test_kernels_do_the_same_uncompiled(monkeypatch):
 def test_wrong_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         nnls(**{"W": np.ones((4, 2)), "M": np.ones((4, 5))} | arguments)
+
+
+@pytest.mark.parametrize("name", ["duplicates", "combinations", "nearer duplicates", "rank one"])
+def test_a_start_on_dependent_columns_does_no_harm(name):
+    rng = np.random.default_rng(16)
+    atoms = np.ascontiguousarray(nasty(name, rng).T)
+    C = rng.random((40, 12))
+    H = hull_weights(atoms, C, rng.dirichlet(np.ones(len(atoms)), 40))
+    assert violation(atoms.T, C.T, H.T, sum_to_one=True) < 1e-12
+    H = rng.random((40, len(atoms)))
+    run_active_set(atoms, C, H, False)
+    assert violation(atoms.T, C.T, H.T) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["Hilbert", "condition 1e5", "near duplicates"])
+def test_columns_added_one_by_one_end_where_all_at_once_do(name):
+    rng = np.random.default_rng(17)
+    atoms = np.ascontiguousarray(nasty(name, rng).T)
+    C = rng.dirichlet(np.ones(len(atoms)), 60) @ atoms
+    H = np.ones((60, 1))
+    for k in range(2, len(atoms) + 1):
+        H = hull_weights(atoms[:k], C, np.column_stack([H, np.zeros(60)]))
+    assert np.linalg.norm(C - H @ atoms, axis=1).max() <= 1e-11 * np.abs(atoms).max()

@@ -316,3 +316,11 @@ def test_negative_entries_can_be_clipped_or_kept():
     assert sepnmf.spa(M, 2, negative="allow").anchors.tolist() == [1, 2]
     assert sepnmf.spa(M, 2, negative="clip").anchors.tolist() == [0, 2]
     assert sepnmf.spa(sparse.csr_array(M), 2, negative="clip").anchors.tolist() == [0, 2]
+
+
+def test_columns_that_only_rounding_tells_apart_are_a_tie():
+    rng = np.random.default_rng(13)
+    for _ in range(20):
+        entries = rng.random(30)
+        M = np.stack([rng.permutation(entries) for _ in range(40)], axis=1)
+        assert sepnmf.spa(M, 1).anchors.tolist() == [0]

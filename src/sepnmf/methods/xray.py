@@ -70,7 +70,9 @@ def xray(
     two n × r arrays and, for "dist" and "greedy", a block of 2¹⁶ products or n if that is more.
 
     When to use: for data whose columns have arbitrary lengths (it sees rays, not points), or anchors that
-    are not independent; otherwise it chooses as `snpa` does. "dist" and "greedy" are for small n.
+    are not independent; otherwise it chooses as `snpa` does. "dist" and "greedy" are for small n. On data
+    with noise "max" is the best of the rules; "greedy" begins with a column near the mean, so that it
+    fits well but misses an anchor even without noise.
 
     References
     ----------
