@@ -295,7 +295,7 @@ def test_a_start_on_dependent_columns_does_no_harm(name):
     H = hull_weights(atoms, C, rng.dirichlet(np.ones(len(atoms)), 40))
     assert violation(atoms.T, C.T, H.T, sum_to_one=True) < 1e-12
     H = rng.random((40, len(atoms)))
-    run_active_set(atoms, C, H, False)
+    least_squares.run_active_set(atoms, C, H, False)
     assert violation(atoms.T, C.T, H.T) < 1e-12
 
 
