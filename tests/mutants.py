@@ -39,15 +39,27 @@ MUTANTS = [
     ("methods/admm.py", "(1.0 + s + 1.0 / s) / 3.0", "(1.0 + s - 1.0 / s) / 3.0"),
     ("methods/admm.py", "np.sqrt(x + 4.0)", "np.sqrt(x)"),
     ("methods/admm.py", "np.cbrt(d) / np.linalg.norm(self.C)", "d / np.linalg.norm(self.C)"),
-    ("kernels/consensus.py", "x = factor * (max(b - tau, 0.0) + min(b + tau, 0.0))", "x = factor * max(b - tau, 0.0)"),
+    (
+        "kernels/consensus.py",
+        "x = factor * (max(b - tau, 0.0) + min(b + tau, 0.0))",
+        "x = factor * max(b - tau, 0.0)",
+    ),
     ("kernels/consensus.py", "y = X[j] + v_kept * C[j]", "y = X[j] - v_kept * C[j]"),
     ("kernels/consensus.py", "y = x + v_kept * Ci[i]", "y = x - v_kept * Ci[i]"),
     ("kernels/consensus.py", "E[j] = X[j] + s_kept", "E[j] = X[j] - s_kept"),
     ("kernels/consensus.py", "Ei[i] = x + s_kept", "Ei[i] = x - s_kept"),
     ("kernels/consensus.py", "d * t[i] + e * E[i, i])", "d * E[i, i] + e * E[i, i])"),
     ("kernels/consensus.py", "to_w += (Xi[i] - t[i]) ** 2", "to_w -= (Xi[i] - t[i]) ** 2"),
-    ("kernels/consensus.py", "lengths[i] = math.sqrt(left + b * b + right)", "lengths[i] = math.sqrt(left + right)"),
-    ("model/norms.py", "kept * (math.exp(log_kappa + (p - 1) * u) / k), k", "kept * math.exp(log_kappa + (p - 1) * u), k"),
+    (
+        "kernels/consensus.py",
+        "lengths[i] = math.sqrt(left + b * b + right)",
+        "lengths[i] = math.sqrt(left + right)",
+    ),
+    (
+        "model/norms.py",
+        "kept * (math.exp(log_kappa + (p - 1) * u) / k), k",
+        "kept * math.exp(log_kappa + (p - 1) * u), k",
+    ),
     # DCA
     (
         "methods/dca.py",

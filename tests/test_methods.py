@@ -13,7 +13,7 @@ from sepnmf.least_squares import nnls
 from sepnmf.methods.admm import InnerLoop, z_factor
 from sepnmf.methods.iteration import Problem
 from sepnmf.model import NORMS, project_omega
-from sepnmf.parallel import RowBlocks
+from sepnmf.parallel import Workers
 
 # The design's fact 9: success 1.0 over 50 seeds on Type 1 data, entrywise norm, p = 2 and 3.
 FACT_9 = {"lam": 2.23e-4, "rho": (8.62e-5, 3.66, 1.48e-4)}
@@ -120,8 +120,8 @@ def test_z_update_from_a_far_too_short_c_keeps_the_norm():
 def test_z_update_from_zero_is_random_seeded_and_of_the_right_norm(small):
     def from_zero(seed):
         problem = Problem.check(small[0], 4, 2, "l1", 0.1, None, "error")
-        with RowBlocks(20, 1, 4) as blocks:
-            inner = InnerLoop(problem, np.eye(20), (1, 1, 1), "exact", blocks, np.random.default_rng(seed))
+        with Workers(20, 1) as workers:
+            inner = InnerLoop(problem, np.eye(20), (1, 1, 1), "exact", workers, np.random.default_rng(seed))
         inner.C[:] = inner.length_c = 0.0
         inner.update_z(0.027)
         assert inner.zeta * inner.length_c == pytest.approx(0.3)

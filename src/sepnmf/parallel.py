@@ -1,10 +1,10 @@
-"""Row blocks on threads: the one place where the library uses more than one core outside BLAS."""
+"""Threads: the one place where the library uses more than one core, BLAS apart."""
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,10 @@ import numpy as np
 from sepnmf.typing import Floats
 from sepnmf.validation import check_count
 
-# The cut into blocks does not depend on the number of threads, so neither does any sum over them.
-BLOCKS = 16
-# Below this many entries a pass takes less time than waking a thread.
-SMALL = 40_000
+# Rows or columns of a block. The cut does not depend on the number of threads, so no sum over blocks does.
+BLOCK = 108
+# n × n arrays with fewer rows are passed over faster than a thread is woken.
+SMALLEST = 200
 
 
 def available_cores() -> int:
@@ -28,39 +28,99 @@ def available_cores() -> int:
     return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
 
 
-class RowBlocks:
-    """Runs kernels over blocks of the rows of n × n arrays, on `n_jobs` threads.
+class SingleBLAS:
+    """A context in which BLAS keeps to one thread, for all Python threads that are inside it.
 
-    The threads belong to this object and end with it, so that nothing is shared between calls, survives a
-    fork or waits in a worker process. A kernel takes its own arguments, then where its rows begin and end
-    and an array for its sums; the sums of the blocks are added in order.
+    BLAS's threads wait for work in a busy loop, which takes the cores from ours; and ours can share out
+    the products themselves. The limit belongs to the process, so the first to come sets it and the last
+    to leave lifts it.
     """
 
-    def __init__(self, n: int, n_jobs: int | None, n_sums: int) -> None:
-        jobs = available_cores() if n_jobs is None else check_count(n_jobs, "n_jobs")
-        cuts = [0, n] if n * n < SMALL else [n * k // BLOCKS for k in range(BLOCKS + 1)]
-        self.sums = np.zeros((len(cuts) - 1, n_sums))
-        self.blocks = [(lo, hi, self.sums[k]) for k, (lo, hi) in enumerate(pairwise(cuts))]
-        jobs = min(jobs, len(self.blocks))
-        self.pool = ThreadPoolExecutor(jobs) if jobs > 1 else None
+    _lock = threading.Lock()
+    _inside = 0
+    _limits: Any = None
 
-    def __enter__(self) -> "RowBlocks":
+    def __enter__(self) -> None:
+        from threadpoolctl import threadpool_limits
+
+        cls = SingleBLAS
+        with cls._lock:
+            if cls._inside == 0:
+                cls._limits = threadpool_limits(limits=1, user_api="blas")
+            cls._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        cls = SingleBLAS
+        with cls._lock:
+            cls._inside -= 1
+            if cls._inside == 0:
+                cls._limits.restore_original_limits()
+
+
+class Workers:
+    """`n_jobs` threads, all cores by default, for work on blocks of the rows or columns of n × n arrays.
+
+    The threads belong to this object and end with it: nothing is shared between calls, survives a fork or
+    waits in a worker process. For small n there are none.
+
+    Attributes
+    ----------
+    count : int
+        Number of threads.
+    blocks : list of slice
+        The rows, cut in a way that does not depend on `count`.
+    """
+
+    def __init__(self, n: int, n_jobs: int | None = None) -> None:
+        jobs = available_cores() if n_jobs is None else check_count(n_jobs, "n_jobs")
+        cuts = [0, n] if n < SMALLEST else [*range(0, n, BLOCK), n]
+        self.blocks = [slice(first, last) for first, last in pairwise(cuts)]
+        self.count = min(jobs, len(self.blocks))
+        self.sums = np.zeros((len(self.blocks), 8))
+
+    def __enter__(self) -> "Workers":
+        self._pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
+        self._blas = SingleBLAS() if self.count > 1 else None
+        if self._blas is not None:
+            self._blas.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.pool is not None:
-            self.pool.shutdown()
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+        if self._blas is not None:
+            self._blas.__exit__()
+
+    def share(self, task: Callable[[int], None]) -> None:
+        """Run task(0), task(1), …, one for each thread, and wait for them."""
+        if self._pool is None:
+            task(0)
+        else:
+            list(self._pool.map(task, range(self.count)))
+
+    def each(self, task: Callable[[slice], None]) -> None:
+        """Run the task on every block."""
+
+        def some(worker: int) -> None:
+            for block in self.blocks[worker :: self.count]:
+                task(block)
+
+        self.share(some)
 
     def run(self, kernel: Callable[..., None], *arguments: Any) -> Floats:
-        """Call the kernel on every block and return the sums."""
-        if self.pool is None:
-            for block in self.blocks:
-                kernel(*arguments, *block)
-        else:
-            waiting = [self.pool.submit(kernel, *arguments, *block) for block in self.blocks]
-            for future in waiting:
-                future.result()
-        sums: Floats = self.sums[0] if len(self.blocks) == 1 else self.sums.sum(axis=0)
-        return sums
+        """Run a kernel on every block of rows, and add up the sums that it writes, in order.
+
+        The kernel takes its arguments, then where its rows begin and end and an array for its sums.
+        """
+        if len(self.blocks) == 1:
+            kernel(*arguments, 0, self.blocks[0].stop, self.sums[0])
+            first: Floats = self.sums[0]
+            return first
+
+        def some(worker: int) -> None:
+            for k in range(worker, len(self.blocks), self.count):
+                kernel(*arguments, self.blocks[k].start, self.blocks[k].stop, self.sums[k])
+
+        self.share(some)
+        total: Floats = self.sums.sum(axis=0)
+        return total

@@ -6,7 +6,7 @@ from sepnmf.kernels import consensus
 from sepnmf.methods.iteration import NOTHING, Broken, Callback, Init, Pick, Problem, Run, frobenius
 from sepnmf.model.norms import Cut, Form
 from sepnmf.model.problem import powered
-from sepnmf.parallel import RowBlocks
+from sepnmf.parallel import Workers
 from sepnmf.selection import Selection
 from sepnmf.typing import ArrayLike, Floats, Seed, Sequence
 from sepnmf.validation import Negative, check_choice, check_generator, check_number
@@ -143,15 +143,14 @@ def admm(
     # The multiplier U starts at zero and stays in the range of Mᵀ: U = RᵀT, and neither U nor Y is formed.
     T = np.zeros_like(fit.R)
     A = X0.copy()
-    with RowBlocks(len(X0), n_jobs, n_sums=4) as blocks, run:
-        inner = InnerLoop(problem, X0, (rho1, rho2, rho3), prox, blocks, rng)
+    with Workers(len(X0), n_jobs) as workers, run:
+        inner = InnerLoop(problem, X0, (rho1, rho2, rho3), prox, workers, rng)
         run.last_usable = inner.before
         for _ in range(run.max_outer):
             n_inner = inner.solve(A, run.max_inner, run.inner_tol, run.longest)
-            misfit = fit.misfit(inner.X)
+            misfit = fit.misfit(inner.X, workers)
             G = inverse * (misfit + T)  # Y = X + RᵀG
-            np.matmul(fit.R.T, 2 * G - T / rho1, out=A)
-            A += inner.X  # A = Y − U/ρ₁ with the new multiplier
+            fit.add_product(inner.X, 2 * G - T / rho1, A, workers)  # A = Y − U/ρ₁, with the next U
             T -= rho1 * G  # U ← U + ρ₁(X − Y)
             change, residual_z, residual_w = inner.compare()
             residuals = {
@@ -186,10 +185,10 @@ class InnerLoop:
         X0: Floats,
         rho: tuple[float, float, float],
         form: Form,
-        blocks: RowBlocks,
+        workers: Workers,
         rng: np.random.Generator,
     ) -> None:
-        self.problem, self.form, self.blocks, self.rng = problem, form, blocks, rng
+        self.problem, self.form, self.workers, self.rng = problem, form, workers, rng
         self.total = sum(rho)
         self.rho1, self.rho2, self.rho3 = (x / self.total for x in rho)
         self.X, self.C, self.E, self.before = (X0.copy() for _ in range(4))
@@ -226,7 +225,7 @@ class InnerLoop:
         A, mix = (self.A, self.mix) if cut.matrix is None else (cut.matrix, (1.0, 0.0, 0.0, 0.0))
         factors = self.ones if cut.factors is None else cut.factors
         arrays = (A, self.C, self.E, self.X, self.t, self.problem.weights)
-        sums = self.blocks.run(consensus.advance, *arrays, *mix, v_kept, s_kept, factors, cut.tau)
+        sums = self.workers.run(consensus.advance, *arrays, *mix, v_kept, s_kept, factors, cut.tau)
         if not np.isfinite(sums).all():
             raise Broken("diverged")
         start, self.tau, self.w_is_e = self.length, cut.tau, False
@@ -246,7 +245,7 @@ class InnerLoop:
     def compare(self) -> tuple[float, float, float]:
         """Relative change of X since the last call, ‖X − Z‖_F and ‖X − W‖_F; X is kept unless it is zero."""
         keep = self.length > NOTHING
-        sums = self.blocks.run(
+        sums = self.workers.run(
             consensus.compare,
             self.X,
             self.C,
@@ -266,14 +265,14 @@ class InnerLoop:
     def count_above(self, tau: float) -> tuple[float, float]:
         """Number and sum of the absolute entries of the point above τ."""
         arrays = (self.A, self.C, self.E, self.t, self.problem.weights)
-        sums = self.blocks.run(consensus.count_above, *arrays, *self.mix, tau)
+        sums = self.workers.run(consensus.count_above, *arrays, *self.mix, tau)
         return float(sums[0]), float(sums[1])
 
     def row_lengths(self) -> Floats:
         """Euclidean norms of the rows of the point."""
         lengths = np.empty(len(self.X))
         arrays = (self.A, self.C, self.E, self.t, self.problem.weights)
-        self.blocks.run(consensus.measure_rows, *arrays, *self.mix, lengths)
+        self.workers.run(consensus.measure_rows, *arrays, *self.mix, lengths)
         return lengths
 
     def matrix(self) -> Floats:
@@ -281,7 +280,7 @@ class InnerLoop:
         if self.buffer is None:
             self.buffer = np.empty_like(self.X)
         arrays = (self.A, self.C, self.E, self.t, self.problem.weights)
-        sums = self.blocks.run(consensus.combine, *arrays, *self.mix, self.buffer)
+        sums = self.workers.run(consensus.combine, *arrays, *self.mix, self.buffer)
         if not np.isfinite(sums[0]):
             raise Broken("diverged")
         return self.buffer

@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 
 from sepnmf.model.norms import Warmth, find_norm
+from sepnmf.parallel import Workers
 from sepnmf.typing import ArrayLike, Floats
 from sepnmf.validation import (
     check_array,
@@ -39,11 +40,25 @@ class Fit:
         gradient: Floats = self.R.T @ (self.R @ X - self.R)
         return gradient
 
-    def misfit(self, X: Floats) -> Floats:
+    def misfit(self, X: Floats, workers: Workers) -> Floats:
         """Return R − RX."""
-        rest: Floats = self.R @ X
-        np.subtract(self.R, rest, out=rest)
+        rest = np.empty_like(self.R)
+
+        def columns(block: slice) -> None:
+            np.matmul(self.R, X[:, block], out=rest[:, block])
+            np.subtract(self.R[:, block], rest[:, block], out=rest[:, block])
+
+        workers.each(columns)
         return rest
+
+    def add_product(self, X: Floats, H: Floats, out: Floats, workers: Workers) -> None:
+        """Write X + RᵀH into `out`."""
+
+        def rows(block: slice) -> None:
+            np.matmul(self.R[:, block].T, H, out=out[block])
+            out[block] += X[block]
+
+        workers.each(rows)
 
     def prox(self, C: Floats, sigma: float) -> Floats:
         """argmin_X ½‖MX − M‖² + (σ/2)‖X − C‖², that is (MᵀM + σI)⁻¹(MᵀM + σC).
