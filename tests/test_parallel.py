@@ -1,0 +1,114 @@
+"""Threads: the same answer for any number of them, and no trace left behind."""
+
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+import sepnmf
+from sepnmf.parallel import SMALLEST, Workers, available_cores
+
+N = SMALLEST + 30  # large enough for threads
+
+
+def data(seed=0):
+    return np.random.default_rng(seed).random((20, N)) + 0.1
+
+
+def solve(n_jobs=None, norm="l1", seed=0):
+    options = {"p": 2, "norm": norm, "lam": 1e-3, "rho": (1, 1, 1), "n_jobs": n_jobs}
+    return sepnmf.admm(data(seed), 5, callback=lambda state: state.n_outer == 3, **options)
+
+
+def blas_threads():
+    return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+
+
+@pytest.mark.parametrize("norm", ["l1", "rows"])
+def test_the_number_of_threads_does_not_change_the_answer(norm):
+    one, two, many = (solve(n_jobs, norm) for n_jobs in (1, 2, 5))
+    for other in (two, many):
+        assert other.anchors.tolist() == one.anchors.tolist()
+        np.testing.assert_allclose(other.X, one.X, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(solve(2, norm).X, two.X)
+
+
+def test_small_problems_use_no_threads():
+    with Workers(SMALLEST - 1, 8) as workers:
+        assert workers.count == 1
+    with Workers(N, 8) as workers:
+        assert workers.count > 1
+
+
+def test_blocks_cover_the_rows_once_whatever_the_number_of_threads():
+    cuts = []
+    for n_jobs in (1, 2, 3):
+        with Workers(1000, n_jobs) as workers:
+            seen = np.zeros(1000)
+            workers.each(lambda block, seen=seen: np.add.at(seen, np.arange(1000)[block], 1))
+            assert (seen == 1).all()
+            cuts.append(workers.blocks)
+    assert cuts[0] == cuts[1] == cuts[2]
+
+
+def test_blas_has_its_threads_back_even_when_calls_overlap():
+    before = blas_threads()
+    start = threading.Barrier(4)
+
+    def one(seed):
+        start.wait()
+        return solve(2, seed=seed).anchors.tolist()
+
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(one, range(4)))
+    assert together == [solve(2, seed=seed).anchors.tolist() for seed in range(4)]
+    assert blas_threads() == before
+
+
+def test_an_error_in_a_thread_reaches_the_caller_and_blas_its_threads():
+    before = blas_threads()
+
+    def broken(block):
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"), Workers(N, 2) as workers:
+        workers.each(broken)
+    assert blas_threads() == before
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_it_works_in_processes_started_after_it_has_run(start):
+    want = solve(2).anchors.tolist()
+    with ProcessPoolExecutor(2, mp_context=get_context(start)) as pool:
+        results = [pool.submit(solve, 2) for _ in range(2)]
+        assert [r.result(timeout=120).anchors.tolist() for r in results] == [want, want]
+
+
+def test_the_default_is_all_cores_unless_the_environment_says_fewer(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert available_cores() == len(os.sched_getaffinity(0))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert available_cores() == 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "many")
+    assert available_cores() >= 1
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert available_cores() == os.cpu_count()
+
+
+def test_bad_number_of_jobs_is_named():
+    for n_jobs in (0, -1, 1.5):
+        with pytest.raises(ValueError, match="n_jobs must be an integer of at least 1"):
+            solve(n_jobs)
+
+
+def test_importing_in_a_fresh_process_is_quick_and_compiles_nothing():
+    """A guard against work at import: the kernels' module must not be loaded by `import sepnmf`."""
+    code = "import sys, sepnmf; sys.exit('numba' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
