@@ -167,7 +167,13 @@ def test_python_twins_of_the_kernels_give_the_same():
         np.testing.assert_allclose(kernel(A, 0.2, w, d, X), kernel.py_func(A, 0.2, w, e, Y), rtol=1e-13)
         np.testing.assert_allclose(X, Y, atol=1e-15)
     row = A[0]
-    assert omega.diagonal(row, 0, 0.0, w, 1.0, 0.3) == omega.diagonal.py_func(row, 0, 0.0, w, 1.0, 0.3)
+    got, twin = (f(row, 0, 0.0, w, 1.0, 0.3) for f in (omega.diagonal, omega.diagonal.py_func))
+    assert got == pytest.approx(twin, rel=1e-14)
+    x, y = np.empty(n), np.empty(n)
+    np.testing.assert_allclose(
+        omega.clip_row(row, 0.1, w, 0.5, x), omega.clip_row.py_func(row, 0.1, w, 0.5, y)
+    )
+    np.testing.assert_allclose(x, y)
     np.testing.assert_allclose(omega.capped_angle(row, 0, 0.2, w), omega.capped_angle.py_func(row, 0, 0.2, w))
 
 

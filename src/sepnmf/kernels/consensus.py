@@ -27,8 +27,9 @@ def above(A, C, E, w, scale, a, c, d, e, tau):  # type: ignore[no-untyped-def]
     for j in range(A.size):
         v = E[j]
         b = abs(a * A[j] + c * C[j] + d * min(max(v, 0.0), w[j] * scale) + e * v)
-        count += 1.0 if b > tau else 0.0
-        total += b if b > tau else 0.0
+        inside = 1.0 if b > tau else 0.0
+        count += inside
+        total += inside * b
     return count, total
 
 
@@ -150,19 +151,31 @@ def advance(A, C, E, X, t, w, a, c, d, e, v_kept, s_kept, factors, tau, lo, hi, 
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
+def gaps(X, C, E, w, scale, zeta, before, keep):  # type: ignore[no-untyped-def]
+    """`compare` on a stretch of a row without its diagonal."""
+    to_z, to_w, moved = 0.0, 0.0, 0.0
+    for j in range(X.size):
+        x = X[j]
+        to_z += (x - zeta * C[j]) ** 2
+        to_w += (x - min(max(E[j], 0.0), w[j] * scale)) ** 2
+        moved += (x - before[j]) ** 2
+        before[j] = x if keep else before[j]
+    return to_z, to_w, moved
+
+
+@njit(cache=True, nogil=True)
 def compare(X, C, E, t, w, zeta, before, keep, lo, hi, sums):  # type: ignore[no-untyped-def]
     """After an outer iteration: ‖X − Z‖², ‖X − W‖² and ‖X − before‖²; then before ← X if it is to be kept."""
-    n = X.shape[1]
     to_z, to_w, moved = 0.0, 0.0, 0.0
     for i in range(lo, hi):
-        Xi, Ci, Ei, Bi, scale = X[i], C[i], E[i], before[i], t[i] / w[i]
-        to_w += (Xi[i] - t[i]) ** 2 - (Xi[i] - min(max(Ei[i], 0.0), w[i] * scale)) ** 2
-        for j in range(n):
-            x = Xi[j]
-            to_z += (x - zeta * Ci[j]) ** 2
-            to_w += (x - min(max(Ei[j], 0.0), w[j] * scale)) ** 2
-            moved += (x - Bi[j]) ** 2
-            Bi[j] = x if keep else Bi[j]
+        Xi, Ci, Ei, Bi, scale, k = X[i], C[i], E[i], before[i], t[i] / w[i], i + 1
+        left = gaps(Xi[:i], Ci[:i], Ei[:i], w[:i], scale, zeta, Bi[:i], keep)
+        right = gaps(Xi[k:], Ci[k:], Ei[k:], w[k:], scale, zeta, Bi[k:], keep)
+        to_z += left[0] + right[0] + (Xi[i] - zeta * Ci[i]) ** 2
+        to_w += left[1] + right[1] + (Xi[i] - t[i]) ** 2
+        moved += left[2] + right[2] + (Xi[i] - Bi[i]) ** 2
+        if keep:
+            Bi[i] = Xi[i]
     sums[0] = to_z
     sums[1] = to_w
     sums[2] = moved

@@ -13,6 +13,21 @@ SUMS = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
+def overhang(z, shift, w, level):  # type: ignore[no-untyped-def]
+    """Σ w_j(z_j − shift) and Σ w_j² over the entries with z_j − shift above w_j·level.
+
+    They are masked by a product, not by a branch: that is what compilers turn into vector instructions.
+    """
+    top, bottom = 0.0, 0.0
+    for j in range(z.size):
+        value = z[j] - shift
+        weight = w[j] if value > w[j] * level else 0.0
+        top += weight * value
+        bottom += weight * weight
+    return top, bottom
+
+
+@njit(cache=True, nogil=True)
 def diagonal(z, i, shift, w, cap, start):  # type: ignore[no-untyped-def]
     """Diagonal entry of the projection of the row z − shift onto row i of Ω, with x_ii ≤ cap.
 
@@ -20,59 +35,54 @@ def diagonal(z, i, shift, w, cap, start):  # type: ignore[no-untyped-def]
     piecewise linear: Newton's first step from anywhere lands left of the root, the others climb to it
     and end on the right piece after finitely many.
     """
-    scale = 1.0 / w[i]
-    own = z[i] - shift
+    own, scale, k = z[i] - shift, 1.0 / w[i], i + 1
     t = start
     for step in range(z.size + 2):
-        top, bottom = 0.0, 0.0
-        for j in range(z.size):
-            u = w[j] * scale
-            value = z[j] - shift
-            above = value > u * t
-            top += u * value if above else 0.0
-            bottom += u * u if above else 0.0
-        u = w[i] * scale
-        if own > u * t:
-            top -= u * own
-            bottom -= u * u
-        new = min(max((top + own) / (bottom + 1.0), 0.0), cap)
+        left = overhang(z[:i], shift, w[:i], t * scale)
+        right = overhang(z[k:], shift, w[k:], t * scale)
+        top, bottom = (left[0] + right[0]) * scale, (left[1] + right[1]) * scale * scale
+        new = min(max((own + top) / (1.0 + bottom), 0.0), cap)
         if new == t or (step > 0 and new < t):
             break
         t = new
     return t
 
 
+@njit(cache=True, nogil=True, fastmath=SUMS)
+def clip_row(z, shift, w, level, x):  # type: ignore[no-untyped-def]
+    """Write clip(z − shift, 0, w·level).
+
+    Returns the sum, Σw and Σw² over the entries cut from above, and the number of those left as they were.
+    """
+    total, cut, squares, free = 0.0, 0.0, 0.0, 0.0
+    for j in range(z.size):
+        value, top = z[j] - shift, w[j] * level
+        clipped = min(max(value, 0.0), top)
+        weight = w[j] if value > top else 0.0
+        total += clipped
+        cut += weight
+        squares += weight * weight
+        free += 1.0 if clipped == value else 0.0
+        x[j] = clipped
+    return total, cut, squares, free
+
+
 @njit(cache=True, nogil=True)
 def project(Z, shift, w, diag, out):  # type: ignore[no-untyped-def]
     """Write P_Ω(Z − shift) into `out`; return its sum and the sum's derivative in the shift."""
-    n = Z.shape[0]
     total, slope = 0.0, 0.0
-    for i in range(n):
+    for i in range(Z.shape[0]):
         t = diagonal(Z[i], i, shift, w, 1.0, diag[i])
         diag[i] = t
-        scale = 1.0 / w[i]
-        clipped, squares, free, row = 1.0, 1.0, 0, t
-        for j in range(n):
-            u = w[j] * scale
-            value = Z[i, j] - shift
-            if j == i:
-                out[i, j] = t
-                continue
-            if value > u * t:
-                clipped += u
-                squares += u * u
-                value = u * t
-            elif value > 0.0:
-                free += 1
-            else:
-                value = 0.0
-            out[i, j] = value
-            row += value
-        total += row
+        scale, k = 1.0 / w[i], i + 1
+        left = clip_row(Z[i, :i], shift, w[:i], t * scale, out[i, :i])
+        right = clip_row(Z[i, k:], shift, w[k:], t * scale, out[i, k:])
+        out[i, i] = t
+        total += left[0] + t + right[0]
         if t > 0.0:
-            slope -= free
+            slope -= left[3] + right[3]
         if 0.0 < t < 1.0:
-            slope -= clipped * clipped / squares
+            slope -= (1.0 + (left[1] + right[1]) * scale) ** 2 / (1.0 + (left[2] + right[2]) * scale * scale)
     return total, slope
 
 
