@@ -37,8 +37,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 # Random methods are run this often on each instance, as in the reference.
 RUNS = {"vca": 10}
 
-# Success rates of the authors' MATLAB, C and C++ codes over 20 instances per level, run side by side on the
-# paper's data (Type 1 midpoint 50 × 55, Type 2 Dirichlet 50 × 100, r = 10): shared/reference-baselines.md.
+# Success rates of the authors' own MATLAB, C and C++ codes over 20 instances per level, run side by side on
+# the paper's data (Type 1 midpoint 50 × 55, Type 2 Dirichlet 50 × 100, r = 10).
 ZERO = (0.0,)
 REFERENCE: dict[str, dict[str, tuple[float, ...]]] = {
     "Type 1": {

@@ -33,8 +33,10 @@ def check_array(A: ArrayLike | Sparse, name: str, ndim: int = 2) -> Floats:
         raise ValueError(f"{name} is empty: its shape is {array.shape}.")
     single = array.dtype in (np.float32, np.float16)
     array = array.astype(np.float32 if single else np.float64, copy=False)
-    bad = ~np.isfinite(array)
-    if bad.any():
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspicious = not np.isfinite(array.sum())  # one pass without a temporary settles nearly every case
+    if suspicious and not np.isfinite(array).all():
+        bad = ~np.isfinite(array)
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ValueError(
             f"{name} has {int(bad.sum())} NaN or infinite entries, the first at {where}: "
@@ -69,11 +71,11 @@ def check_columns(M: ArrayLike | Sparse, negative: Negative = "error") -> Floats
 def handle_negative(array: Floats, negative: Negative) -> Floats:
     """Refuse, clip (in a copy) or allow negative entries."""
     check_choice(negative, "negative", ("error", "clip", "allow"))
-    below = array < 0
-    if not below.any() or negative == "allow":
+    if negative == "allow" or array.size == 0 or array.min() >= 0:
         return array
     if negative == "clip":
         return np.maximum(array, 0)
+    below = array < 0
     where = f", the first at {tuple(int(i) for i in np.argwhere(below)[0])}" if array.ndim == 2 else ""
     raise ValueError(
         f"M has {int(below.sum())} negative entries{where}: pass "
