@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sepnmf import datasets, methods, model
     from sepnmf.methods.admm import admm
     from sepnmf.methods.dca import dca
+    from sepnmf.methods.fgnsr import fgnsr
     from sepnmf.methods.spa import spa
     from sepnmf.nnls import nnls
     from sepnmf.registry import METHODS, select
@@ -23,6 +24,7 @@ _HOME = {
     "Selection": "selection",
     "admm": "methods.admm",
     "dca": "methods.dca",
+    "fgnsr": "methods.fgnsr",
     "nnls": "nnls",
     "select": "registry",
     "spa": "methods.spa",
@@ -35,6 +37,7 @@ __all__ = [
     "admm",
     "datasets",
     "dca",
+    "fgnsr",
     "methods",
     "model",
     "nnls",

@@ -6,6 +6,7 @@ from typing import Any
 
 from sepnmf.methods.admm import admm
 from sepnmf.methods.dca import dca
+from sepnmf.methods.fgnsr import fgnsr
 from sepnmf.methods.spa import spa
 from sepnmf.selection import Selection
 from sepnmf.typing import ArrayLike
@@ -14,6 +15,7 @@ from sepnmf.validation import check_choice
 METHODS: dict[str, Callable[..., Selection]] = {
     "admm": admm,
     "dca": dca,
+    "fgnsr": fgnsr,
     "spa": spa,
 }
 
