@@ -12,7 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from sepnmf.datasets import make_dirichlet
-from sepnmf.methods.fgnsr import ALPHA, Iterate, momentum
+from sepnmf.methods.fgnsr import ALPHA, SMALLEST_SHARE, Iterate, momentum
+from sepnmf.methods.threads import Workers
 from sepnmf.model.problem import Fit
 from sepnmf.validation import check_weights
 
@@ -35,7 +36,10 @@ def main() -> None:
     fit = Fit(data)
     Y, E = np.random.default_rng(0).random((N, N)), np.empty_like(fit.R)
     G = np.empty_like(Y)
-    at = Iterate(fit.R, check_weights(None, data), float(fit.squares[0, 0]))
+    weights, lipschitz = check_weights(None, data), float(fit.squares[0, 0])
+    workers = Workers(most=N // SMALLEST_SHARE)
+    with workers:
+        at = Iterate(fit.R, weights, lipschitz, workers)
     price = np.full(N, 1e-3)
     alpha = ALPHA
 
@@ -52,9 +56,9 @@ def main() -> None:
     product, step = np.inf, np.inf
     for _ in range(ROUNDS):
         product = min(product, seconds(products))
-        with at:
+        with workers:
             step = min(step, seconds(iteration))
-    print(f"{M} × {N}, {at.workers} threads, trace {at.diag.sum():.1f}")
+    print(f"{M} × {N}, {workers.count} threads, trace {at.diag.sum():.1f}")
     print(f"two products   {product * 1e3:6.2f} ms")
     print(f"one iteration  {step * 1e3:6.2f} ms")
     print(f"ratio          {step / product:6.2f}")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sepnmf.methods.admm import admm
     from sepnmf.methods.dca import dca
     from sepnmf.methods.fgnsr import fgnsr
+    from sepnmf.methods.merit import merit, merit_lam
     from sepnmf.methods.spa import spa
     from sepnmf.nnls import nnls
     from sepnmf.registry import METHODS, select
@@ -25,6 +26,8 @@ _HOME = {
     "admm": "methods.admm",
     "dca": "methods.dca",
     "fgnsr": "methods.fgnsr",
+    "merit": "methods.merit",
+    "merit_lam": "methods.merit",
     "nnls": "nnls",
     "select": "registry",
     "spa": "methods.spa",
@@ -38,6 +41,8 @@ __all__ = [
     "datasets",
     "dca",
     "fgnsr",
+    "merit",
+    "merit_lam",
     "methods",
     "model",
     "nnls",

@@ -7,6 +7,7 @@ from typing import Any
 from sepnmf.methods.admm import admm
 from sepnmf.methods.dca import dca
 from sepnmf.methods.fgnsr import fgnsr
+from sepnmf.methods.merit import merit
 from sepnmf.methods.spa import spa
 from sepnmf.selection import Selection
 from sepnmf.typing import ArrayLike
@@ -16,6 +17,7 @@ METHODS: dict[str, Callable[..., Selection]] = {
     "admm": admm,
     "dca": dca,
     "fgnsr": fgnsr,
+    "merit": merit,
     "spa": spa,
 }
 

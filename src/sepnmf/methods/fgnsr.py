@@ -2,15 +2,13 @@
 
 import time
 import warnings
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from sepnmf.kernels.fgnsr import advance
 from sepnmf.methods.picking import PICKS, Pick, pick_anchors
 from sepnmf.methods.spa import successive_projections
+from sepnmf.methods.threads import Workers, blocks
 from sepnmf.model.problem import Fit
 from sepnmf.nnls import nnls
 from sepnmf.selection import Selection
@@ -149,7 +147,8 @@ def fgnsr(
     alpha, beta, restarted = ALPHA, 0.0, False
     rows: list[tuple[float, ...]] = []
     converged = False
-    with Iterate(fit.R, check_weights(weights, data), lipschitz) as at:
+    with Workers(most=n // SMALLEST_SHARE) as workers:
+        at = Iterate(fit.R, check_weights(weights, data), lipschitz, workers)
         misfit, price = at.misfit(), 0.0
         for k in range(1, max_iter + 1):
             before = misfit + weight * price
@@ -206,41 +205,18 @@ def momentum(alpha: float) -> tuple[float, float]:
 
 
 class Iterate:
-    """X and the X before it, with their residuals RX − R, moved by projected gradient steps of 1/L.
+    """X and the X before it, with their residuals RX − R, moved by projected gradient steps of 1/L."""
 
-    A context: inside it, BLAS has one thread and blocks of rows go to a pool of threads instead. (After a
-    product BLAS's own threads wait in a busy loop, and would take the processors from the pool.)
-    """
-
-    def __init__(self, R: Floats, weights: Floats, lipschitz: float) -> None:
+    def __init__(self, R: Floats, weights: Floats, lipschitz: float, workers: Workers) -> None:
         n = R.shape[1]
         self.R, self.weights, self.step = R, weights, 1.0 / lipschitz
         self.X, self.X_old = np.zeros((n, n), R.dtype), np.zeros((n, n), R.dtype)
         self.E, self.E_old = -R, -R
         self.diag, self.diag_old, self.sizes = np.zeros(n), np.zeros(n), np.zeros((n, 2))
-
-    def __enter__(self) -> "Iterate":
-        n = len(self.X)
-        blas = ThreadpoolController().select(user_api="blas")
-        threads = max((lib["num_threads"] for lib in blas.info()), default=1)
-        self.workers = min(threads, max(n // SMALLEST_SHARE, 1))
+        self.workers = workers
         self.rows = blocks(n, ROW_BLOCK)
-        self.columns = blocks(n, -(-n // self.workers))
-        self.gradients = [np.empty((min(ROW_BLOCK, n), n), self.X.dtype) for _ in range(self.workers)]
-        self._limits = blas.limit(limits=1)
-        self._pool = ThreadPoolExecutor(self.workers)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown()
-        self._limits.restore_original_limits()
-
-    def share(self, task: Callable[[int], None]) -> None:
-        """Run task(0), task(1), … at once, one for each worker."""
-        if self.workers == 1:
-            task(0)
-        else:
-            list(self._pool.map(task, range(self.workers)))
+        self.columns = blocks(n, -(-n // workers.count))
+        self.gradients = [np.empty((min(ROW_BLOCK, n), n), R.dtype) for _ in range(workers.count)]
 
     def misfit(self) -> float:
         """Return ½‖M − MX‖²."""
@@ -254,7 +230,7 @@ class Iterate:
         self.E_old += self.E
 
         def step_rows(worker: int) -> None:
-            for block in self.rows[worker :: self.workers]:
+            for block in self.rows[worker :: self.workers.count]:
                 gradient = self.gradients[worker][: block.stop - block.start]
                 np.matmul(self.R[:, block].T, self.E_old, out=gradient)
                 advance(
@@ -272,19 +248,14 @@ class Iterate:
                 )
 
         def fit_columns(worker: int) -> None:
-            for block in self.columns[worker :: self.workers]:
+            for block in self.columns[worker :: self.workers.count]:
                 np.matmul(self.R, self.X[:, block], out=self.E_old[:, block])
                 self.E_old[:, block] -= self.R[:, block]
 
-        self.share(step_rows)
+        self.workers.share(step_rows)
         self.X, self.X_old = self.X_old, self.X
         self.diag, self.diag_old = self.diag_old, self.diag
-        self.share(fit_columns)
+        self.workers.share(fit_columns)
         self.E, self.E_old = self.E_old, self.E
         moved, length = np.sqrt(self.sizes.sum(axis=0))
         return float(moved / length) if length > 0.0 else np.inf
-
-
-def blocks(n: int, size: int) -> list[slice]:
-    """0 … n − 1 in slices of `size`, the last one shorter."""
-    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
