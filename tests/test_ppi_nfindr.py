@@ -1,8 +1,8 @@
 """PPI against counts made one skewer at a time; N-FINDR against determinants of all simplices."""
 
 import itertools
-import sys
 import tracemalloc
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -13,9 +13,9 @@ import sepnmf
 from sepnmf.datasets import make_dirichlet, make_midpoint
 from sepnmf.methods.subspace import affine_view
 
-ppi_module = sys.modules["sepnmf.methods.ppi"]  # `sepnmf.methods.ppi` is the function
+ppi_module = import_module("sepnmf.methods.ppi")  # `sepnmf.methods.ppi` is the function
 
-nfindr_module = sys.modules["sepnmf.methods.nfindr"]  # `sepnmf.methods.nfindr` is the function
+nfindr_module = import_module("sepnmf.methods.nfindr")  # `sepnmf.methods.nfindr` is the function
 
 SEEDS = range(20)
 

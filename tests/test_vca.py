@@ -1,6 +1,6 @@
 """VCA against its published steps, and what every geometric method owes: see GEOMETRIC."""
 
-import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from sepnmf.datasets import make_dirichlet, make_midpoint
 from sepnmf.methods import subspace
 from sepnmf.selection import best_first
 
-module = sys.modules["sepnmf.methods.vca"]  # `sepnmf.methods.vca` is the function
+module = import_module("sepnmf.methods.vca")  # `sepnmf.methods.vca` is the function
 
 SEEDS = range(20)
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from sepnmf.methods import (
         admm,
         dca,
+        fgnsr,
+        merit,
         nfindr,
         ppi,
         preconditioned_spa,
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
         vca,
         xray,
     )
+    from sepnmf.methods.merit import merit_lam
     from sepnmf.registry import METHODS, select
     from sepnmf.selection import Selection
 
@@ -34,6 +37,7 @@ _HOME = {
     "METHODS": "registry",
     "Selection": "selection",
     "SeparableNMF": "estimators",
+    "merit_lam": "methods.merit",
     "nnls": "least_squares",
     "select": "registry",
 }
@@ -47,6 +51,9 @@ __all__ = [
     "admm",
     "datasets",
     "dca",
+    "fgnsr",
+    "merit",
+    "merit_lam",
     "methods",
     "metrics",
     "model",

@@ -5,6 +5,8 @@ A new method is its file and its name here; `sepnmf.METHODS` and `sepnmf.select`
 
 from sepnmf.methods.admm import admm
 from sepnmf.methods.dca import dca
+from sepnmf.methods.fgnsr import fgnsr
+from sepnmf.methods.merit import merit
 from sepnmf.methods.nfindr import nfindr
 from sepnmf.methods.ppi import ppi
 from sepnmf.methods.preconditioned import preconditioned_spa
@@ -17,6 +19,8 @@ from sepnmf.methods.xray import xray
 __all__ = [
     "admm",
     "dca",
+    "fgnsr",
+    "merit",
     "nfindr",
     "ppi",
     "preconditioned_spa",

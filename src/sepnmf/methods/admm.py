@@ -3,7 +3,8 @@
 import numpy as np
 
 from sepnmf.kernels import consensus
-from sepnmf.methods.iteration import NOTHING, Broken, Callback, Init, Pick, Problem, Run, frobenius
+from sepnmf.methods.iteration import NOTHING, Broken, Callback, Init, Problem, Run, frobenius
+from sepnmf.methods.picking import Pick
 from sepnmf.model.norms import Cut, Form
 from sepnmf.model.problem import powered
 from sepnmf.parallel import Workers

@@ -5,7 +5,8 @@ from typing import Literal
 import numpy as np
 
 from sepnmf.kernels import omega
-from sepnmf.methods.iteration import Callback, Init, Pick, Problem, Run, frobenius, nonzero
+from sepnmf.methods.iteration import Callback, Init, Problem, Run, frobenius, nonzero
+from sepnmf.methods.picking import Pick
 from sepnmf.model.norms import Form, Warmth
 from sepnmf.model.problem import powered
 from sepnmf.selection import Selection

@@ -9,16 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from sepnmf.least_squares import nnls
+from sepnmf.methods.picking import PICKS, pick_anchors
 from sepnmf.methods.spa import successive_projections
 from sepnmf.model.norms import Norm, find_norm
 from sepnmf.model.problem import Fit, powered
-from sepnmf.selection import (
-    Selection,
-    Status,
-    best_first,
-    scores_by_diagonal,
-    scores_by_rows,
-)
+from sepnmf.selection import Selection, Status
 from sepnmf.typing import ArrayLike, Floats
 from sepnmf.validation import (
     Negative,
@@ -32,8 +27,6 @@ from sepnmf.validation import (
 )
 
 Init = ArrayLike | Literal["identity", "spa"] | None
-Pick = Literal["diag", "rows", "spa"]
-PICKS = ("diag", "rows", "spa")
 
 # Ω fixes the scale of X (x_ii ≤ 1). An X this short is rounding error around zero, and one this many times
 # longer than the longest element of Ω is not coming back.
@@ -220,12 +213,7 @@ class Run:
             text = WARNINGS[self.status].format(k=len(self.rows), method=self.method, tol=self.tol)
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
         X = self.last_usable
-        r = self.problem.r
-        if self.pick == "spa":
-            anchors, scores = successive_projections(X.T, r)
-        else:
-            scores = scores_by_diagonal(X) if self.pick == "diag" else scores_by_rows(X)
-            anchors = best_first(scores, r)
+        anchors, scores = pick_anchors(X, self.problem.r, self.pick)
         keys = self.rows[0] if self.rows else {}
         history = {key: np.array([row[key] for row in self.rows]) for key in keys}
         return Selection(

@@ -44,11 +44,12 @@ class Fit:
         """Return R − RX."""
         rest = np.empty_like(self.R)
 
-        def columns(block: slice) -> None:
-            np.matmul(self.R, X[:, block], out=rest[:, block])
-            np.subtract(self.R[:, block], rest[:, block], out=rest[:, block])
+        def columns(worker: int) -> None:
+            part = workers.shares[worker]
+            np.matmul(self.R, X[:, part], out=rest[:, part])
+            np.subtract(self.R[:, part], rest[:, part], out=rest[:, part])
 
-        workers.each(columns)
+        workers.share(columns)
         return rest
 
     def add_product(self, X: Floats, H: Floats, out: Floats, workers: Workers) -> None:

@@ -1,0 +1,60 @@
+"""Sparse bookkeeping of Frank–Wolfe on n simplices at once.
+
+After t steps of size 2/(t + 1) a column of C is a mean of the t vertices it was sent to, the s-th with
+weight 2s/(t(t + 1)). So C = V·2/(t(t + 1)) with whole numbers V: v_ij is the sum of the steps that sent
+column j to row i. Column j has `count[j]` nonzeros, at rows `index[j]` with `value[j]`.
+"""
+
+import math
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def send(choice, t, index, value, count, peak, used):  # type: ignore[no-untyped-def]
+    """Send each column to the row chosen for it in step t: v_ij += t.
+
+    `peak` (the largest entry of each row of V) and `used` (its nonzeros) follow. `index` and `value` must
+    have a free place in each column.
+    """
+    for j in range(choice.size):
+        i = choice[j]
+        k = 0
+        while k < count[j] and index[j, k] != i:
+            k += 1
+        if k == count[j]:
+            index[j, k] = i
+            value[j, k] = 0
+            count[j] += 1
+            used[i] += 1
+        value[j, k] += t
+        peak[i] = max(peak[i], value[j, k])
+
+
+@njit(cache=True, nogil=True)
+def row_sums(index, value, count, peak, used, scale, total):  # type: ignore[no-untyped-def]
+    """Write Σ_j exp(scale·(v_ij − peak_i)), over all n columns, into `total`."""
+    n = peak.size
+    for i in range(n):
+        total[i] = (n - used[i]) * math.exp(-scale * peak[i])
+    for j in range(n):
+        for k in range(count[j]):
+            i = index[j, k]
+            total[i] += math.exp(scale * (value[j, k] - peak[i]))
+
+
+@njit(cache=True, nogil=True)
+def penalise(H, first, index, value, count, peak, total, scale, lam, inner):  # type: ignore[no-untyped-def]
+    """Add what the penalty's gradient at the nonzeros exceeds that at a zero of the same row.
+
+    Row k of H belongs to column first + k of C, and so does `inner`, which receives Σ_i v_ij e_ij, where
+    e_ij = exp(scale·(v_ij − peak_i))/total_i is the gradient of the smoothed maximum of row i.
+    """
+    for k in range(H.shape[0]):
+        j = first + k
+        inner[j] = 0.0
+        for place in range(count[j]):
+            i = index[j, place]
+            share = math.exp(scale * (value[j, place] - peak[i])) / total[i]
+            H[k, i] += lam * (share - math.exp(-scale * peak[i]) / total[i])
+            inner[j] += value[j, place] * share
