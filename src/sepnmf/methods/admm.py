@@ -105,6 +105,16 @@ def admm(
     ConvergenceWarning
         If the run ends by `max_outer`, diverges, or reaches X = 0.
 
+    Notes
+    -----
+    Cost: with q = min(m, n), an outer iteration is two products of 2qn² operations, and an inner one a pass
+    over n² entries, a few passes when the threshold is to be found (p > 1), or a singular value decomposition
+    of order n ("nuclear"). Memory: five n × n arrays, one or more besides for "nuclear".
+
+    When to use: n up to several thousand, and λ and ρ at hand (from other data of the same kind). "rows" asks
+    for few rows, which is what separability means; the entrywise ratio of l1-normalised data is least at
+    X = I.
+
     See Also
     --------
     sepnmf.model.criticality : how far the answer is from a stationary point of the model.

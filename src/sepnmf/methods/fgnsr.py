@@ -106,7 +106,7 @@ def fgnsr(
 
     Notes
     -----
-    With M = UΣVᵀ and R = ΣVᵀ an iteration is two products with R, 4·min(m, n)·n² operations, and one pass
+    Cost: with M = UΣVᵀ and R = ΣVᵀ an iteration is two products with R, 4·min(m, n)·n² operations, and a pass
     over X that takes the gradient step, the momentum and the projection together. Memory: two n × n
     arrays. The number of threads does not change the answer beyond rounding.
 

@@ -90,7 +90,7 @@ def merit(
 
     Notes
     -----
-    With M = UΣVᵀ and R = ΣVᵀ in place of M, an iteration costs 2·min(m, n)·n² operations.
+    Cost: with R = ΣVᵀ from M = UΣVᵀ in place of M, 2·min(m, n)·n² operations an iteration.
     Memory: a few arrays of the
     size of M, 12 bytes for each nonzero of C (at most one new one in a column per iteration) and
     108 × n numbers for each thread; nothing of size n².
