@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sepnmf.methods.admm import admm
     from sepnmf.methods.dca import dca
     from sepnmf.methods.fgnsr import fgnsr
+    from sepnmf.methods.hottopixx import hottopixx
     from sepnmf.methods.merit import merit, merit_lam
     from sepnmf.methods.spa import spa
     from sepnmf.nnls import nnls
@@ -26,6 +27,7 @@ _HOME = {
     "admm": "methods.admm",
     "dca": "methods.dca",
     "fgnsr": "methods.fgnsr",
+    "hottopixx": "methods.hottopixx",
     "merit": "methods.merit",
     "merit_lam": "methods.merit",
     "nnls": "nnls",
@@ -41,6 +43,7 @@ __all__ = [
     "datasets",
     "dca",
     "fgnsr",
+    "hottopixx",
     "merit",
     "merit_lam",
     "methods",

@@ -7,6 +7,7 @@ from typing import Any
 from sepnmf.methods.admm import admm
 from sepnmf.methods.dca import dca
 from sepnmf.methods.fgnsr import fgnsr
+from sepnmf.methods.hottopixx import hottopixx
 from sepnmf.methods.merit import merit
 from sepnmf.methods.spa import spa
 from sepnmf.selection import Selection
@@ -17,6 +18,7 @@ METHODS: dict[str, Callable[..., Selection]] = {
     "admm": admm,
     "dca": dca,
     "fgnsr": fgnsr,
+    "hottopixx": hottopixx,
     "merit": merit,
     "spa": spa,
 }
