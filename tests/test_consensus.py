@@ -19,6 +19,14 @@ def state():
     return A, C, E, X, np.diag(W).copy(), w, W
 
 
+@pytest.fixture(autouse=True)
+def plain_stretches(request, monkeypatch):
+    """The Python twin of a pass runs the Python twins of the stretches it is made of."""
+    if "python" in request.node.name:
+        for name in ("above", "square", "move", "gaps"):
+            monkeypatch.setattr(consensus, name, getattr(consensus, name).py_func)
+
+
 def both(kernel):
     return pytest.mark.parametrize("run", [kernel, kernel.py_func], ids=["compiled", "python"])
 

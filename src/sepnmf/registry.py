@@ -14,7 +14,7 @@ METHODS: dict[str, Callable[..., Selection]] = {
 }
 
 # The methods that work on n × n coefficients, and the one that has not learnt it, take dense data only.
-DENSE_ONLY = frozenset({"admm", "dca", "fgnsr", "merit", "smoothed-spa"})
+DENSE_ONLY = frozenset({"admm", "dca", "fgnsr", "hottopixx", "merit", "smoothed-spa"})
 
 
 def select(M: ArrayLike | Sparse, r: int, method: str, **options: Any) -> Selection:

@@ -6,6 +6,7 @@ A new method is its file and its name here; `sepnmf.METHODS` and `sepnmf.select`
 from sepnmf.methods.admm import admm
 from sepnmf.methods.dca import dca
 from sepnmf.methods.fgnsr import fgnsr
+from sepnmf.methods.hottopixx import hottopixx
 from sepnmf.methods.merit import merit
 from sepnmf.methods.nfindr import nfindr
 from sepnmf.methods.ppi import ppi
@@ -20,6 +21,7 @@ __all__ = [
     "admm",
     "dca",
     "fgnsr",
+    "hottopixx",
     "merit",
     "nfindr",
     "ppi",

@@ -127,7 +127,7 @@ def dca(
     --------
     >>> import sepnmf
     >>> M, anchors = sepnmf.datasets.make_dirichlet(noise=0.0, random_state=0)
-    >>> sel = sepnmf.dca(M, 10, norm="rows", lam=0.01, rho=0.01, beta=0.01, ratio_weight=0.01, tol=1e-4)
+    >>> sel = sepnmf.dca(M, 10, lam=0.01, rho=1, beta=1)
     >>> set(sel.anchors) == set(anchors)
     True
     """
