@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 MARK := $(VENV)/.installed-for
 
-.PHONY: help demo test lint format mutants clean
+.PHONY: help demo test lint format bench mutants clean
 
 help:
 	@echo "make demo   find the anchors of generated data: a table and a picture"
 	@echo "make test   the whole test suite"
 	@echo "make lint   ruff and mypy --strict"
+	@echo "make bench  speed, as ratios measured in one run; what got slower (some minutes)"
 	@echo "make mutants  break each update on purpose and see a test fail (slow)"
 
 # Installed anew whenever pyproject.toml changes; a half-finished installation leaves no mark.
@@ -37,6 +38,9 @@ lint: $(MARK)-lint
 format: $(MARK)-lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench: $(MARK)-test
+	$(BIN)/python benchmarks/speed.py $(ARGS)
 
 mutants: $(MARK)-test
 	$(BIN)/python tests/mutants.py

@@ -5,7 +5,7 @@ import numpy as np
 from sepnmf.kernels import consensus
 from sepnmf.methods.iteration import NOTHING, Broken, Callback, Init, Problem, Run, frobenius
 from sepnmf.methods.picking import Pick
-from sepnmf.model.norms import Cut, Form
+from sepnmf.model.norms import Cut, Form, Warmth
 from sepnmf.model.problem import powered
 from sepnmf.parallel import Workers
 from sepnmf.selection import Selection
@@ -84,7 +84,8 @@ def admm(
     random_state : None, int or numpy.random.Generator, default None
         Used only when C = 0, where any Z of the right norm is a minimiser.
     n_jobs : int, optional
-        Threads for what BLAS does not do; by default all cores. The answer does not depend on it.
+        Threads, by default all cores; BLAS is held to one meanwhile, except for "nuclear", which leaves the
+        work to BLAS's own. The answer does not depend on their number.
     callback : callable, optional
         Called with a `State` after each outer iteration; a true return value ends the run.
 
@@ -154,7 +155,8 @@ def admm(
     # The multiplier U starts at zero and stays in the range of Mᵀ: U = RᵀT, and neither U nor Y is formed.
     T = np.zeros_like(fit.R)
     A = X0.copy()
-    with Workers(len(X0), n_jobs) as workers, run:
+    # The nuclear norm's work is all in BLAS and LAPACK, which have threads of their own.
+    with Workers(len(X0), 1 if problem.norm.name == "nuclear" else n_jobs) as workers, run:
         inner = InnerLoop(problem, X0, (rho1, rho2, rho3), prox, workers, rng)
         run.last_usable = inner.before
         for _ in range(run.max_outer):
@@ -204,7 +206,8 @@ class InnerLoop:
         self.rho1, self.rho2, self.rho3 = (x / self.total for x in rho)
         self.X, self.C, self.E, self.before = (X0.copy() for _ in range(4))
         self.t = np.diag(X0).astype(np.float64)
-        self.zeta, self.tau, self.size = 1.0, 0.0, 0.0
+        self.zeta, self.size = 1.0, 0.0
+        self.warmth = Warmth(len(X0))
         self.length = self.length_before = self.length_c = frobenius(X0)
         self.w_is_e = True  # W⁰ = X₀ need not lie in Ω
         self.n_entries = X0.size
@@ -220,7 +223,7 @@ class InnerLoop:
         v_kept = s_kept = 0.0
         for j in range(1, max_inner + 1):  # noqa: B007
             gamma = ratio_step(lam, abs(self.zeta) * self.length_c)
-            cut = self.problem.norm.cut(self, gamma, p, self.form, self.tau)
+            cut = self.problem.norm.cut(self, gamma, p, self.form, self.warmth)
             change = self.advance(cut, v_kept, s_kept)
             if self.length > longest:
                 raise Broken("diverged")
@@ -239,7 +242,7 @@ class InnerLoop:
         sums = self.workers.run(consensus.advance, *arrays, *mix, v_kept, s_kept, factors, cut.tau)
         if not np.isfinite(sums).all():
             raise Broken("diverged")
-        start, self.tau, self.w_is_e = self.length, cut.tau, False
+        start, self.w_is_e = self.length, False
         self.size = float(sums[0]) if cut.size is None else cut.size
         moved, self.length_c, self.length = np.sqrt(sums[1:4]).tolist()
         return moved / start if start > 0.0 else np.inf

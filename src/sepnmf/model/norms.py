@@ -18,6 +18,7 @@ from typing import ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 
 from sepnmf.kernels import omega, shrink
+from sepnmf.model.low_rank import SPARE, WIDEST, threshold_low_rank
 from sepnmf.typing import ArrayLike, Floats
 from sepnmf.validation import (
     check_array,
@@ -43,12 +44,13 @@ class Split(NamedTuple):
 
 
 class Warmth:
-    """What the constrained map remembers from its last call, to start the next one from."""
+    """What a proximal map remembers from its last call, to start the next one from."""
 
     def __init__(self, n: int) -> None:
         self.diag = np.ones(n)
         self.tau = 0.0
         self.dual: Floats | None = None
+        self.basis: Floats | None = None  # right singular vectors
 
 
 class Point(Protocol):
@@ -94,8 +96,8 @@ class Norm(ABC):
         x, size = shrink_vector(parts.magnitudes, gamma, p, form, parts.printed_k)
         return parts.join(x), size
 
-    def cut(self, point: Point, gamma: float, p: float, form: Form, start: float) -> Cut:
-        """Proximal map of γ‖·‖^p at a point, as a cut; `start` is the τ of the last call."""
+    def cut(self, point: Point, gamma: float, p: float, form: Form, warmth: Warmth) -> Cut:
+        """Proximal map of γ‖·‖^p at a point, as a cut."""
         X, size = self.prox(point.matrix(), gamma, p, form)
         return Cut(matrix=X, size=size)
 
@@ -140,7 +142,7 @@ class EntrywiseNorm(Norm):
             A.size,
         )
 
-    def cut(self, point: Point, gamma: float, p: float, form: Form, start: float) -> Cut:
+    def cut(self, point: Point, gamma: float, p: float, form: Form, warmth: Warmth) -> Cut:
         """Soft thresholding: τ in a few passes, one when it is printed and none for p = 1.
 
         Whatever entries a pass counts, the root of their own equation is not above τ; so from any start the
@@ -150,20 +152,21 @@ class EntrywiseNorm(Norm):
             return Cut(tau=gamma)
         if form == "paper":
             return Cut(tau=printed_threshold(point.count_above(-1.0)[1], gamma, p, point.n_entries))
-        tau, last = start, -1.0
+        tau, last = warmth.tau, -1.0
         for _ in range(MAX_PASSES):
             k, kept = point.count_above(tau)
             if k == 0 and tau > 0:
                 tau = 0.0  # a start above everything
                 continue
             if k in (0.0, last):
+                warmth.tau = tau
                 return Cut(tau=tau)
             log_kappa = math.log(k * p) + math.log(gamma) + (p - 2) * math.log(kept)
             u = shrink.share(log_kappa, p)
             if u < math.log(1e-6):
                 break  # almost everything is cut: what is left would lose its digits
             tau, last = kept * (math.exp(log_kappa + (p - 1) * u) / k), k
-        return super().cut(point, gamma, p, form, start)
+        return super().cut(point, gamma, p, form, warmth)
 
     def prox_omega(
         self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth
@@ -184,6 +187,20 @@ class NuclearNorm(Norm):
         U, s, Vt = np.linalg.svd(A / peak, full_matrices=False)
         return Split(s * peak, lambda x: (U * x) @ Vt, A.size)
 
+    def cut(self, point: Point, gamma: float, p: float, form: Form, warmth: Warmth) -> Cut:
+        """Through the leading singular values only, once the rank is small."""
+        B = point.matrix()
+        if warmth.basis is not None and (form == "exact" or p == 1):
+            known = threshold_low_rank(B, gamma, p, warmth.basis)
+            if known is not None:
+                X, size, warmth.basis = known
+                return Cut(matrix=X, size=size)
+        U, s, Vt = np.linalg.svd(B, full_matrices=False)
+        left, size = shrink_vector(s, gamma, p, form, B.size)
+        rank = int((left > 0).sum())
+        warmth.basis = np.ascontiguousarray(Vt[: rank + SPARE].T) if rank < WIDEST * len(s) else None
+        return Cut(matrix=(U * left) @ Vt, size=size)
+
     def value(self, A: Floats) -> float:
         """Return the sum of the singular values."""
         return float(np.linalg.svd(A, compute_uv=False).sum(dtype=np.float64))
@@ -200,7 +217,7 @@ class RowNorm(Norm):
         safe = np.where(lengths > 0, lengths, 1)
         return Split(lengths, lambda x: A * (x / safe)[:, None], A.shape[0])
 
-    def cut(self, point: Point, gamma: float, p: float, form: Form, start: float) -> Cut:
+    def cut(self, point: Point, gamma: float, p: float, form: Form, warmth: Warmth) -> Cut:
         """Rows multiplied by what the vector map leaves of their norms."""
         lengths = point.row_lengths()
         short, size = shrink_vector(lengths, gamma, p, form, len(lengths))

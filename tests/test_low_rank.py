@@ -1,0 +1,80 @@
+"""Singular value thresholding through a few directions, against the full decomposition."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import sepnmf
+from sepnmf.model import norms, prox_power
+from sepnmf.model.low_rank import norm_is_below, threshold_low_rank
+
+N, RANK = 80, 6
+
+
+def near_low_rank(seed, tail=0.3):
+    """Six singular values between 5 and 9, the others below `tail`."""
+    rng = np.random.default_rng(seed)
+    U, V = (np.linalg.qr(rng.standard_normal((N, N)))[0] for _ in range(2))
+    s = np.concatenate([np.linspace(9, 5, RANK), tail * np.sort(rng.random(N - RANK))[::-1]])
+    return (U * s) @ V.T, U, s, V
+
+
+@pytest.mark.parametrize(("p", "gamma"), [(1, 1.0), (1.5, 0.1), (2, 0.02), (3, 1e-3)])
+def test_agrees_with_the_full_decomposition(p, gamma):
+    B, _, _, V = near_low_rank(0)
+    start = V[:, : RANK + 4] + 0.1 * np.random.default_rng(1).standard_normal((N, RANK + 4))
+    X, size, basis = threshold_low_rank(B, gamma, p, start)
+    want = prox_power(B, gamma, p, "nuclear")
+    np.testing.assert_allclose(X, want, atol=1e-7)
+    assert size == pytest.approx(np.linalg.norm(want, "nuc"), rel=1e-8)
+    again, _, _ = threshold_low_rank(B, gamma, p, basis)
+    np.testing.assert_allclose(again, want, atol=1e-7)
+
+
+def test_the_subspace_grows_when_more_singular_values_survive():
+    B, _, _, V = near_low_rank(0)
+    X, _, basis = threshold_low_rank(B, 1.0, 1, V[:, :3])
+    np.testing.assert_allclose(X, prox_power(B, 1.0, 1, "nuclear"), atol=1e-7)
+    assert basis.shape[1] > RANK
+
+
+def test_a_direction_that_was_missed_is_noticed():
+    """A start exactly orthogonal to a singular vector never sees it; the certificate must refuse."""
+    B = np.diag(np.concatenate([[9.0, 8.0, 7.0], np.full(N - 3, 0.1)]))
+    blind = np.eye(N)[:, [0, 1, *range(10, 18)]]
+    assert threshold_low_rank(B, 1.0, 1, blind) is None
+
+
+def test_gives_up_when_the_rank_is_not_small_or_nothing_is_left():
+    rng = np.random.default_rng(0)
+    B = rng.standard_normal((N, N))
+    assert threshold_low_rank(B, 1e-3, 1, rng.standard_normal((N, 10))) is None
+    assert threshold_low_rank(B, 1e3, 1, rng.standard_normal((N, 10))) is None
+    slow = np.diag(np.linspace(1.0, 0.9, N))
+    assert threshold_low_rank(slow, 0.995, 1, rng.standard_normal((N, 10))) is None
+
+
+def test_certificate_is_the_spectral_norm():
+    D = np.random.default_rng(0).standard_normal((30, 30))
+    norm = np.linalg.norm(D, 2)
+    assert norm_is_below(D, norm * (1 + 1e-9))
+    assert not norm_is_below(D, norm * (1 - 1e-9))
+
+
+def test_admm_finds_the_same_with_and_without(monkeypatch):
+    M, _ = sepnmf.datasets.make_dirichlet(0.0, m=30, n=120, r=5, random_state=0)
+    options = {"norm": "nuclear", "lam": 1e-3, "rho": (0.1, 0.1, 0.1), "init": "spa", "max_outer": 15}
+    used = []
+    plain = norms.threshold_low_rank
+    monkeypatch.setattr(norms, "threshold_low_rank", lambda *a: used.append(plain(*a)) or used[-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", category=ConvergenceWarning)
+        fast = sepnmf.admm(M, 5, **options)
+        assert sum(answer is not None for answer in used) > 0.8 * fast.n_inner
+        monkeypatch.setattr(norms, "WIDEST", 0.0)
+        full = sepnmf.admm(M, 5, **options)
+    assert fast.anchors.tolist() == full.anchors.tolist()
+    np.testing.assert_allclose(fast.history["objective"], full.history["objective"], rtol=1e-6)
+    np.testing.assert_allclose(fast.X, full.X, atol=1e-5)
