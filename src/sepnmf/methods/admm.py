@@ -1,5 +1,7 @@
 """ADMM-P, the paper's Algorithm 2."""
 
+import math
+
 import numpy as np
 
 from sepnmf.kernels import consensus
@@ -239,13 +241,13 @@ class InnerLoop:
         A, mix = (self.A, self.mix) if cut.matrix is None else (cut.matrix, (1.0, 0.0, 0.0, 0.0))
         factors = self.ones if cut.factors is None else cut.factors
         arrays = (A, self.C, self.E, self.X, self.t, self.problem.weights)
-        sums = self.workers.run(consensus.advance, *arrays, *mix, v_kept, s_kept, factors, cut.tau)
-        if not np.isfinite(sums).all():
+        sums = self.workers.run(consensus.advance, *arrays, *mix, v_kept, s_kept, factors, cut.tau).tolist()
+        if not math.isfinite(sum(sums[:4])):
             raise Broken("diverged")
         start, self.w_is_e = self.length, False
-        self.size = float(sums[0]) if cut.size is None else cut.size
-        moved, self.length_c, self.length = np.sqrt(sums[1:4]).tolist()
-        return moved / start if start > 0.0 else np.inf
+        self.size = sums[0] if cut.size is None else cut.size
+        moved, self.length_c, self.length = (math.sqrt(square) for square in sums[1:4])
+        return moved / start if start > 0.0 else math.inf
 
     def update_z(self, d: float) -> None:
         """Z ← ζC, or where C = 0 a random matrix of the right norm."""
@@ -253,8 +255,8 @@ class InnerLoop:
             self.zeta = z_factor(d, self.length_c)
             return
         self.C[:] = self.rng.standard_normal(self.C.shape)
-        self.C *= float(np.cbrt(d) / np.linalg.norm(self.C))
-        self.zeta, self.length_c = 1.0, float(np.cbrt(d))
+        self.C *= math.cbrt(d) / float(np.linalg.norm(self.C))
+        self.zeta, self.length_c = 1.0, math.cbrt(d)
 
     def compare(self) -> tuple[float, float, float]:
         """Relative change of X since the last call, ‖X − Z‖_F and ‖X − W‖_F; X is kept unless it is zero."""
@@ -279,8 +281,8 @@ class InnerLoop:
     def count_above(self, tau: float) -> tuple[float, float]:
         """Number and sum of the absolute entries of the point above τ."""
         arrays = (self.A, self.C, self.E, self.t, self.problem.weights)
-        sums = self.workers.run(consensus.count_above, *arrays, *self.mix, tau)
-        return float(sums[0]), float(sums[1])
+        count, total, *_ = self.workers.run(consensus.count_above, *arrays, *self.mix, tau).tolist()
+        return count, total
 
     def row_lengths(self) -> Floats:
         """Euclidean norms of the rows of the point."""
@@ -314,8 +316,8 @@ def check_rho(rho: Sequence[float]) -> tuple[float, float, float]:
 
 def ratio_step(lam: float, length: float) -> float:
     """λ/‖Z‖_F, the weight of the numerator; the run has collapsed when Z is as good as zero."""
-    gamma = lam / length if length > 0.0 else np.inf
-    if not np.isfinite(gamma):
+    gamma = lam / length if length > 0.0 else math.inf
+    if not math.isfinite(gamma):
         raise Broken("collapsed")
     return gamma
 
@@ -323,8 +325,8 @@ def ratio_step(lam: float, length: float) -> float:
 def z_factor(d: float, length: float) -> float:
     """ζ of the minimiser Z = ζC of d/‖Z‖_F + ½‖Z − C‖²_F, ‖C‖_F = length: the root of ζ³ − ζ² = d/‖C‖³."""
     x = 27.0 * (d / length) / length / length
-    if not np.isfinite(x):
-        return float(np.cbrt(d) / length)
+    if not math.isfinite(x):
+        return math.cbrt(d) / length
     # The paper's (27q + 2)² − 4 factored, so that neither a small nor a large q loses digits.
-    s = np.cbrt((x + 2.0 + np.sqrt(x) * np.sqrt(x + 4.0)) / 2.0)
-    return float((1.0 + s + 1.0 / s) / 3.0)
+    s = math.cbrt((x + 2.0 + math.sqrt(x) * math.sqrt(x + 4.0)) / 2.0)
+    return (1.0 + s + 1.0 / s) / 3.0

@@ -1,5 +1,6 @@
 """What is minimised: λR_p(X) + ½‖MX − M‖²_F over Ω, and how far a point is from a solution."""
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -73,8 +74,10 @@ class Fit:
 
 def powered(size: float, p: float) -> float:
     """size^p, infinite rather than an error when it overflows."""
-    with np.errstate(over="ignore"):
-        return float(np.float64(size) ** p)
+    try:
+        return float(size**p)
+    except OverflowError:
+        return math.inf
 
 
 def ratio(X: ArrayLike, p: float = 1, norm: str = "l1") -> float:
