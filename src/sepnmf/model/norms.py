@@ -108,13 +108,14 @@ class Norm(ABC):
 
         For any norm: accelerated proximal gradient on the dual, whose smooth part has gradient
         P_Ω(A − S) with Lipschitz constant 1, restarted when it turns the wrong way. It ends when the
-        two primal points V = P_Ω(A − S) ∈ Ω and prox(S + V) agree to 1e-12 relative; V is returned.
+        two primal points V = P_Ω(A − S) ∈ Ω and prox(S + V) agree to 1e-12 relative, or after 1000 steps
+        when rounding keeps them apart; V is returned.
         """
         S = np.zeros_like(A) if warmth.dual is None else warmth.dual
         S_last, momentum = S, 1.0
         V = np.empty_like(A)
         enough = 1e-12 * max(float(np.linalg.norm(A)), np.finfo(float).tiny)
-        for _ in range(5000):
+        for _ in range(1000):
             next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
             ahead = S + ((momentum - 1.0) / next_momentum) * (S - S_last)
             omega.project(A - ahead, 0.0, weights, warmth.diag, V)
