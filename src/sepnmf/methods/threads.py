@@ -20,7 +20,7 @@ class Workers:
         threads = max((lib["num_threads"] for lib in blas.info()), default=1)
         self.count = max(min(threads, self.most), 1)
         self._limits = blas.limit(limits=1)
-        self._pool = ThreadPoolExecutor(self.count)
+        self._pool = ThreadPoolExecutor(self.count)  # starts a thread only when one is needed
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -28,11 +28,11 @@ class Workers:
         self._limits.restore_original_limits()
 
     def share(self, task: Callable[[int], None]) -> None:
-        """Run task(0), task(1), …, one for each worker, and wait for them."""
-        if self.count == 1:
-            task(0)
-        else:
-            list(self._pool.map(task, range(self.count)))
+        """Run task(0) here and task(1), … in the other threads, and wait for them."""
+        others = [self._pool.submit(task, worker) for worker in range(1, self.count)]
+        task(0)
+        for other in others:
+            other.result()
 
 
 def blocks(n: int, size: int) -> list[slice]:
