@@ -68,6 +68,14 @@ def test_rows_and_columns_join_until_nothing_is_missing(monkeypatch):
     assert sel.converged
 
 
+def test_filling_in_a_column_leaves_the_diagonal():
+    programme = module.Programme(np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]]), np.ones(3), 0.01)
+    programme.join(columns=[0, 1], rows=[2])
+    programme.X = np.diag([1.0, 1.0, 0.3])
+    assert programme.broken_columns() == []
+    np.testing.assert_allclose(programme.X[:, 2], [0.35, 0.35, 0.3])
+
+
 @pytest.mark.parametrize("make", [make_midpoint, make_dirichlet])
 @pytest.mark.parametrize("seed", range(3))
 def test_finds_every_anchor_without_noise(make, seed):

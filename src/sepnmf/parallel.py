@@ -82,7 +82,7 @@ class Workers:
         self.sums = np.zeros((len(self.blocks), 8))
 
     def __enter__(self) -> "Workers":
-        self._pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
+        self._pool = ThreadPoolExecutor(self.count - 1) if self.count > 1 else None
         self._blas = SingleBLAS() if self.count > 1 else None
         if self._blas is not None:
             self._blas.__enter__()
@@ -95,11 +95,11 @@ class Workers:
             self._blas.__exit__()
 
     def share(self, task: Callable[[int], None]) -> None:
-        """Run task(0), task(1), …, one for each thread, and wait for them."""
-        if self._pool is None:
-            task(0)
-        else:
-            list(self._pool.map(task, range(self.count)))
+        """Run task(0) here and task(1), … in the other threads, and wait for them."""
+        others = [self._pool.submit(task, worker) for worker in range(1, self.count)] if self._pool else []
+        task(0)
+        for other in others:
+            other.result()
 
     def each(self, task: Callable[[slice], None]) -> None:
         """Run the task on every block."""

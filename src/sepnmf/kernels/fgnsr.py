@@ -51,7 +51,7 @@ def advance(first, X, X_old, G, beta, step, cost, w, diag, diag_old, sizes):  # 
     G holds the rows of the gradient from `first` on and is spoilt; only those rows are written, and none
     depends on another. `diag` and `diag_old` are the diagonals of X and X_old; where both are zero so
     are the rows, which are then not touched. As in `omega.diagonal`, Newton finds the diagonal
-    entry t of a row from its last value: the root of t − z_i − Σ_j u_j max(z_j − u_j t, 0), u_j = w_j/w_i,
+    entry t of a row, from that of Y: the root of t − z_i − Σ_j u_j max(z_j − u_j t, 0), u_j = w_j/w_i,
     concave and increasing. `sizes` receives the squared change and the squared length of each row.
     """
     top, bottom = np.empty(LANES), np.empty(LANES)
@@ -67,7 +67,7 @@ def advance(first, X, X_old, G, beta, step, cost, w, diag, diag_old, sizes):  # 
                 z[j] = x[j] + beta * (x[j] - new[j]) - step * z[j]
         own, z[i] = z[i] - cost[i], 0.0  # a zero is never above the level
         scale = 1.0 / w[i]
-        t = diag[i]
+        t = min(max(diag[i] + beta * (diag[i] - diag_old[i]), 0.0), 1.0)
         for newton in range(z.size + 2):
             pull, weight = overhang(z, w, t * scale, top, bottom)
             root = min(max((own + pull * scale) / (1.0 + weight * scale * scale), 0.0), 1.0)

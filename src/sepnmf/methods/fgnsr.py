@@ -208,7 +208,7 @@ class Iterate:
 
     def __init__(self, R: Floats, weights: Floats, lipschitz: float, workers: Workers) -> None:
         n = R.shape[1]
-        self.R, self.weights, self.step = R, weights, 1.0 / lipschitz
+        self.R, self.Rt, self.weights, self.step = R, R.T.copy(), weights, 1.0 / lipschitz
         self.X, self.X_old = np.zeros((n, n), R.dtype), np.zeros((n, n), R.dtype)
         self.E, self.E_old = -R, -R
         self.diag, self.diag_old, self.sizes = np.zeros(n), np.zeros(n), np.zeros((n, 2))
@@ -230,7 +230,7 @@ class Iterate:
         def step_rows(worker: int) -> None:
             for block in self.workers.blocks[worker :: self.workers.count]:
                 gradient = self.gradients[worker][: block.stop - block.start]
-                np.matmul(self.R[:, block].T, self.E_old, out=gradient)
+                np.matmul(self.Rt[block], self.E_old, out=gradient)
                 advance(
                     block.start,
                     self.X,
