@@ -77,8 +77,8 @@ MUTANTS = [
     # The model
     ("model/problem.py", "C + self.R.T @", "C - self.R.T @"),
     ("model/problem.py", "self.squares + sigma", "self.squares - sigma"),
-    ("model/problem.py", "weight * numerator / length**3", "-weight * numerator / length**3"),
-    ("model/problem.py", "* numerator / length**2", "* numerator / length**3"),
+    ("model/problem.py", ", weight * numerator / length", ", -weight * numerator / length"),
+    ("model/problem.py", ") * numerator / length / length", ") * numerator / length"),
     ("model/problem.py", "point - step * (", "point + step * ("),
     ("model/norms.py", "total / (2 * kg + 1)", "total / (2 * kg - 1)"),
     ("model/norms.py", "(-1 + np.sqrt(1 + 12 * kg * total))", "(1 + np.sqrt(1 + 12 * kg * total))"),

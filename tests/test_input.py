@@ -224,3 +224,31 @@ def test_sparse_data_are_checked_without_being_densified_or_modified():
     with pytest.raises(ValueError, match="M must be a non-empty matrix"):
         check_columns(sparse.csr_array((0, 3)))
     assert check_columns(sparse.csr_array((2, 3))).nnz == 0
+
+
+def test_numbers_out_of_range_are_named():
+    for M in (1e160 * M0, 1e-160 * M0, (1e25 * M0).astype(np.float32), 1e308 * M0):
+        for method in GOOD:
+            with pytest.raises(ValueError, match="M has largest entry"):
+                call(method, M)
+        with pytest.raises(ValueError, match="M has largest entry"):
+            sepnmf.fgnsr(M, 2)
+    for name, value, message in [
+        ("lam", 10**400, "lam must be finite"),
+        ("rho", (1e308, 1e308, 1e308), "the sum of rho must be finite"),
+        ("init", 1e160 * np.eye(4), "init is longer than"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call("admm", **{name: value})
+    with pytest.raises(ValueError, match="init is longer than"):
+        call("admm", M0.astype(np.float32), init=1e200 * np.eye(4))
+
+
+def test_options_without_default_are_asked_for():
+    with pytest.raises(ValueError, match=r"method 'admm' needs the option.* lam, rho"):
+        sepnmf.select(M0, 2, "admm")
+
+
+@pytest.mark.parametrize("scale", [1e-120, 1e120])
+def test_criticality_survives_extreme_scales(scale):
+    assert model.criticality(M0, scale * np.eye(4), lam=0.1, p=1) >= 0

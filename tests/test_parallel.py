@@ -112,3 +112,13 @@ def test_importing_in_a_fresh_process_is_quick_and_compiles_nothing():
     """A guard against work at import: the kernels' module must not be loaded by `import sepnmf`."""
     code = "import sys, sepnmf; sys.exit('numba' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_inside_leaves_blas_its_threads_in_the_child():
+    before = blas_threads()
+    with Workers(N, 2):
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if blas_threads() == before else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

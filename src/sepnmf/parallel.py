@@ -57,6 +57,18 @@ class SingleBLAS:
                 cls._limits.restore_original_limits()
 
 
+def forget_after_fork() -> None:
+    """Lift the limit in a child process: whoever set it is not there."""
+    SingleBLAS._lock = threading.Lock()
+    if SingleBLAS._inside:
+        SingleBLAS._inside = 0
+        SingleBLAS._limits.restore_original_limits()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forget_after_fork)
+
+
 class Workers:
     """`n_jobs` threads, all cores by default, for work on blocks of the rows or columns of n × n arrays.
 

@@ -43,7 +43,13 @@ def select(M: ArrayLike | Sparse, r: int, method: str, **options: Any) -> Select
     True
     """
     function = METHODS[check_choice(method, "method", METHODS)]
-    known = list(inspect.signature(function).parameters)[2:]
+    parameters = list(inspect.signature(function).parameters.values())[2:]
+    known = [parameter.name for parameter in parameters]
+    missing = [p.name for p in parameters if p.default is p.empty and p.name not in options]
+    if missing:
+        raise ValueError(
+            f"method {method!r} needs the option(s) {', '.join(missing)}, which have no default."
+        )
     for name in options:
         if name not in known:
             raise ValueError(

@@ -29,8 +29,8 @@ class Selection:
         usable one); "done" (a method that does not iterate to a tolerance).
     converged : bool
         Whether the method's stopping rule was met; for a method without one, whether it finished.
-    X : ndarray of shape (n, n) or None
-        Coefficients with M ≈ MX; None for greedy methods.
+    X : ndarray or sparse array of shape (n, n), or None
+        Coefficients with M ≈ MX; sparse from `merit`, None from greedy methods.
     n_outer, n_inner : int
         Iterations of the outer loop, and of the inner loops in all.
     history : dict of str to ndarray

@@ -11,6 +11,9 @@ from sepnmf.typing import ArrayLike, Floats, Sparse
 
 Negative = Literal["error", "clip", "allow"]
 
+# Squares of entries, and squares of these, must stay in the floating-point range.
+LARGEST_ENTRY = {np.dtype(np.float32): 1e15, np.dtype(np.float64): 1e120}
+
 # Ω compares w_i x_ij with w_j x_ii; squares of w_j / w_i must stay finite.
 WIDEST_WEIGHTS = 1e150
 
@@ -86,6 +89,12 @@ def handle_negative(array: Floats, negative: Negative) -> Floats:
 def check_data(M: ArrayLike, negative: Negative = "error") -> Floats:
     """Return the data matrix, finite, without zero columns and, unless allowed, nonnegative."""
     array = handle_negative(check_array(M, "M"), negative)
+    largest, limit = float(np.abs(array).max()), LARGEST_ENTRY[array.dtype]
+    if largest > 0 and not 1 / limit <= largest <= limit:
+        raise ValueError(
+            f"M has largest entry {largest:g}, whose powers leave the range of {array.dtype}: scale M, "
+            "and with it the parameters that belong to its square."
+        )
     zero = np.flatnonzero(~array.any(axis=0))
     if zero.size:
         raise ValueError(
@@ -135,7 +144,10 @@ def check_number(value: object, name: str, *, least: float = 0.0, strict: bool =
     bound = f"{'greater than' if strict else 'at least'} {least:g}"
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"{name} must be a number {bound}, got {value!r}.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.inf
     if not np.isfinite(number) or number < least or (strict and number == least):
         raise ValueError(f"{name} must be finite and {bound}, got {number!r}.")
     return number

@@ -311,6 +311,7 @@ def check_rho(rho: Sequence[float]) -> tuple[float, float, float]:
     if len(values) != 3:
         raise ValueError(f"rho must be three numbers (rho1, rho2, rho3), got {rho!r}.")
     first, second, third = (check_number(v, f"rho[{i}]") for i, v in enumerate(values))
+    check_number(first + second + third, "the sum of rho")
     return first, second, third
 
 

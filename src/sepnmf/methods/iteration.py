@@ -32,6 +32,7 @@ Init = ArrayLike | Literal["identity", "spa"] | None
 # longer than the longest element of Ω is not coming back.
 NOTHING = 1e-15
 RUNAWAY = 1e8
+WIDEST = 1e15
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,12 @@ class Problem:
         if init is None:
             init = "identity"
         if not isinstance(init, str):
-            X = check_square(init, "init", n).astype(self.M.dtype)
+            with np.errstate(over="ignore"):
+                X = check_square(init, "init", n).astype(self.M.dtype)
             if not X.any():
                 raise ValueError("init is zero, where the ratio of norms is not defined.")
+            if not np.linalg.norm(X / WIDEST) <= 1.0:
+                raise ValueError(f"init is longer than {WIDEST:g}: X₀ should lie in Ω, or near it.")
             return np.ascontiguousarray(X)
         check_choice(init, "init", ("identity", "spa"))
         X = np.eye(n, dtype=self.M.dtype)

@@ -32,7 +32,6 @@ Form = Literal["exact", "paper"]
 
 # From a warm start two or three passes find the threshold; more than this and sorting it out is cheaper.
 MAX_PASSES = 30
-NormName = Literal["l1", "nuclear", "rows"]
 
 
 class Split(NamedTuple):
@@ -108,13 +107,15 @@ class Norm(ABC):
 
         For any norm: accelerated proximal gradient on the dual, whose smooth part has gradient
         P_Ω(A − S) with Lipschitz constant 1, restarted when it turns the wrong way. It ends when the
-        two primal points V = P_Ω(A − S) ∈ Ω and prox(S + V) agree to 1e-12 relative, or after 1000 steps
-        when rounding keeps them apart; V is returned.
+        two primal points V = P_Ω(A − S) ∈ Ω and prox(S + V) agree to 1e-12 of ‖A‖ (in single
+        precision, to its rounding), or after 1000 steps; V is returned.
         """
         S = np.zeros_like(A) if warmth.dual is None else warmth.dual
         S_last, momentum = S, 1.0
         V = np.empty_like(A)
-        enough = 1e-12 * max(float(np.linalg.norm(A)), np.finfo(float).tiny)
+        enough = max(1e-12, 50 * float(np.finfo(A.dtype).eps)) * max(
+            float(np.linalg.norm(A)), np.finfo(float).tiny
+        )
         for _ in range(1000):
             next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
             ahead = S + ((momentum - 1.0) / next_momentum) * (S - S_last)
@@ -371,7 +372,8 @@ def prox_power_omega(A: ArrayLike, gamma: float, p: float, weights: ArrayLike, n
     argmin_{X ∈ Ω}  γ‖X‖^p + ½‖X − A‖²_F
 
     For "l1" and "rows" the answer is a projection at a threshold that solves one scalar equation. For
-    "nuclear" no closed form is known; it is found iteratively, to 1e-12 in the optimality conditions.
+    "nuclear" no closed form is known; it is found iteratively, to 1e-12 of ‖A‖_F in the optimality
+    conditions or by 1000 steps, which a γ that shrinks A to almost nothing can take.
 
     Parameters
     ----------

@@ -212,9 +212,9 @@ def criticality(
     fit = Fit(data)
     numerator = powered(which.value(point), power)
     if condition == "ratio":
-        c, pull = weight / length, weight * numerator / length**3
+        c, pull = weight / length, weight * numerator / length / length / length
     else:
-        c, pull = weight, check_number(ratio_weight, "ratio_weight") * numerator / length**2
+        c, pull = weight, check_number(ratio_weight, "ratio_weight") * numerator / length / length
     step = 1.0 / float(fit.squares[0, 0])
     forward = point - step * (fit.gradient(point) - pull * point)
     back, _ = which.prox_omega(forward, step * c, power, w, Warmth(w.size))
