@@ -31,7 +31,7 @@ MUTANTS = [
     ("methods/admm.py", "lam / self.rho2 * powered", "lam * self.rho2 * powered"),
     ("methods/admm.py", "inverse * (misfit + T)", "inverse * (misfit - T)"),
     ("methods/admm.py", "2 * G - T / rho1", "2 * G + T / rho1"),
-    ("methods/admm.py", "A += inner.X", "A -= inner.X"),
+    ("model/problem.py", "out[block] += X[block]", "out[block] -= X[block]"),
     ("methods/admm.py", "T -= rho1 * G", "T += rho1 * G"),
     ("methods/admm.py", "            if change < tol:", "            if change < 0:"),
     ("methods/admm.py", "met=change < run.tol", "met=change > run.tol"),

@@ -156,7 +156,7 @@ def admm(
     sigma = np.sqrt(fit.squares).astype(X0.dtype)
     # The multiplier U starts at zero and stays in the range of Mᵀ: U = RᵀT, and neither U nor Y is formed.
     T = np.zeros_like(fit.R)
-    A = X0.copy()
+    A = X0  # Y₀ = X₀, U₀ = 0; the inner loop takes copies
     # The nuclear norm's work is all in BLAS and LAPACK, which have threads of their own.
     with Workers(len(X0), 1 if problem.norm.name == "nuclear" else n_jobs) as workers, run:
         inner = InnerLoop(problem, X0, (rho1, rho2, rho3), prox, workers, rng)
