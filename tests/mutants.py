@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 SUITE = [
     "test_methods.py",
+    "test_consensus.py",
     "test_paper_mode.py",
     "test_omega.py",
     "test_proximal_maps.py",

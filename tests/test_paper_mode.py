@@ -181,3 +181,14 @@ def test_both_stopping_rules_are_the_printed_ones():
         )  # fmt: skip
         assert sel.n_outer == len(want) < 500
         np.testing.assert_allclose(sel.X, want[-1], atol=1e-8)
+
+
+def test_a_start_outside_omega_is_taken_as_it_is():
+    """W⁰ = X₀ in the first inner step, not its projection."""
+    M, w = instance("midpoint", 1)
+    start = np.random.default_rng(0).standard_normal((len(w), len(w)))
+    lam, rho = 0.01, (0.1, 0.2, 0.3)
+    seen, _ = follow(sepnmf.admm, M, 5, p=2, lam=lam, rho=rho, prox="paper", init=start)
+    want = list(oracles.printed_admm(M, start, 2, "l1", lam, rho, w, OUTER, 10, 0, 1e-5))
+    for got, expected in zip(seen[:3], want[:3], strict=True):
+        np.testing.assert_allclose(got, expected, atol=1e-8)
