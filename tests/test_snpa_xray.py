@@ -103,7 +103,7 @@ def test_finds_all_anchors_without_noise(name, make):
         assert set(GREEDY[name](M, 10).anchors) == set(anchors)
 
 
-# Rates of the authors' MATLAB codes over 20 instances (shared/reference-baselines.md); ours over 50.
+# Rates of the authors' MATLAB codes over 20 instances; ours over 50.
 @pytest.mark.parametrize(
     ("name", "make", "noise", "reference"),
     [

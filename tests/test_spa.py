@@ -100,7 +100,7 @@ def test_finds_all_anchors_without_noise(make):
         assert set(sepnmf.spa(M, 10).anchors) == set(anchors)
 
 
-# Rates of the authors' MATLAB code over 20 instances (shared/reference-baselines.md); ours over 50.
+# Rates of the authors' MATLAB code over 20 instances; ours over 50.
 @pytest.mark.parametrize(
     ("make", "noise", "reference"),
     [(make_midpoint, 0.1, 0.5), (make_dirichlet, 0.35, 0.95), (make_dirichlet, 0.45, 0.35)],

@@ -339,7 +339,7 @@ def test_the_centred_operator_is_the_centred_matrix():
         assert_allclose(operator.T @ left, A.T @ left, atol=1e-14)
 
 
-# Reference figures, shared/reference-baselines.md: VCA, 10 runs on each of 20 instances.
+# Reference figures of the authors' code: VCA, 10 runs on each of 20 instances.
 @pytest.mark.parametrize(
     ("make", "noise", "rate"),
     [
