@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import sepnmf
 from sepnmf.model import norms, prox_power
-from sepnmf.model.low_rank import nothing_above, threshold_low_rank
+from sepnmf.model.low_rank import nothing_above, orthonormal, threshold_low_rank
 
 N, RANK = 80, 6
 
@@ -62,9 +62,42 @@ def test_certificate_is_the_spectral_norm_of_what_is_cut(tail):
     B, U, s, V = near_low_rank(3, tail)
     s[RANK:] = tail * np.linspace(1, 0.01, N - RANK) ** 3 if tail < 1 else tail
     B = (U * s) @ V.T
-    Q, kept = U[:, : RANK + 2], (U[:, :RANK] * s[:RANK]) @ V[:, :RANK].T
+    Q, cut = U[:, : RANK + 2], V[:, RANK : RANK + 2] * s[RANK : RANK + 2]
     for tau, below in ((3.0, True), (s[RANK] * (1 + 1e-7), True), (s[RANK] * (1 - 1e-7), False)):
-        assert nothing_above(tau, s[RANK], B, Q, B.T @ Q, kept) == below
+        assert nothing_above(tau, B, Q, B.T @ Q, cut, 0.0) == below
+
+
+@pytest.mark.parametrize("tail", [0.01, 0.3, 1.0])
+@pytest.mark.parametrize("astray", [1e-6, 0.03, 0.3])
+def test_certificate_holds_in_a_subspace_that_has_not_settled(tail, astray):
+    """Yes exactly when ‖B − kept‖₂ ≤ τ, but for the sufficient bounds, which may only say yes."""
+    rng = np.random.default_rng(4)
+    B, _, _, V = near_low_rank(3, tail)
+    Q, _ = np.linalg.qr(B @ (V[:, : RANK + 4] + astray * rng.standard_normal((N, RANK + 4))))
+    Z = B.T @ Q
+    U, s, Vt = np.linalg.svd(Z.T, full_matrices=False)
+    kept = (Q @ U[:, :RANK] * s[:RANK]) @ Vt[:RANK]
+    unsettled = np.linalg.norm(B @ Vt.T - Q @ U * s)
+    norm = np.linalg.norm(B - kept, 2)
+    for factor, below in ((1 - 1e-7, False), (1 + 1e-7, True)):
+        assert nothing_above(factor * norm, B, Q, Z, Vt[RANK:].T * s[RANK:], unsettled) == below
+
+
+@pytest.mark.parametrize("columns", ["orthogonal", "near", "random", "dependent", "zero"])
+def test_orthonormal_is_a_qr_decomposition(columns):
+    rng = np.random.default_rng(0)
+    A = np.linalg.qr(rng.standard_normal((30, 6)))[0] * np.logspace(3, -9, 6)
+    if columns != "orthogonal":
+        A += {"near": 1e-3, "random": 10.0, "dependent": 0.0, "zero": 0.0}[columns] * rng.standard_normal(
+            A.shape
+        )
+    if columns == "dependent":
+        A[:, 1] = A[:, 0]
+    if columns == "zero":
+        A[:, 2] = 0
+    Q, R = orthonormal(A)
+    np.testing.assert_allclose(Q.T @ Q, np.eye(6), atol=1e-13)
+    np.testing.assert_allclose(Q @ R, A, atol=1e-13 * np.abs(A).max())
 
 
 def test_admm_finds_the_same_with_and_without(monkeypatch):

@@ -10,6 +10,7 @@ from sepnmf.kernels import omega
 from sepnmf.model import NORMS, project_omega, prox_power_omega
 from sepnmf.model.norms import NORMS as CLASSES
 from sepnmf.model.norms import Norm, Warmth
+from sepnmf.parallel import Workers
 
 POWERS = [1, 1.5, 2, 3, 4, 7]
 
@@ -17,6 +18,14 @@ POWERS = [1, 1.5, 2, 3, 4, 7]
 def inside(X, w, slack=1e-12):
     t = np.diag(X)
     return X.min() >= 0 and t.max() <= 1 and (w[:, None] * X <= np.outer(t, w) * (1 + slack) + 1e-300).all()
+
+
+def sums_of(kernel, A, tau, w, diag, out):
+    """Run a kernel over two blocks of rows; return the sums over both."""
+    sums = np.full((2, 2), np.nan)
+    kernel(A, tau, w, diag, out, 0, len(A) // 2, sums[0])
+    kernel(A, tau, w, diag, out, len(A) // 2, len(A), sums[1])
+    return sums.sum(axis=0)
 
 
 def kinds(n, rng):
@@ -73,7 +82,7 @@ def test_projection_does_not_depend_on_where_newton_starts():
     want = project_omega(Z, w)
     for start in (np.zeros(30), np.full(30, 0.5), np.diag(want).copy(), rng.random(30)):
         X = np.empty_like(Z)
-        omega.project(Z, 0.0, w, start, X)
+        sums_of(omega.project, Z, 0.0, w, start, X)
         np.testing.assert_allclose(X, want, atol=1e-15)
         np.testing.assert_array_equal(start, np.diag(X))
 
@@ -126,8 +135,9 @@ def test_closed_forms_agree_with_the_general_method(p, norm):
     w = rng.random(12) + 0.2
     A = 0.8 * rng.standard_normal((12, 12)) + 2 * np.eye(12)  # some diagonals at the cap
     for gamma in (1e-2, 0.2):
-        direct, size = CLASSES[norm].prox_omega(A, gamma, p, w, Warmth(12))
-        general, _ = Norm.prox_omega(CLASSES[norm], A, gamma, p, w, Warmth(12))
+        direct, general = np.empty_like(A), np.empty_like(A)
+        size = CLASSES[norm].prox_omega(A, gamma, p, w, Warmth(A), Workers(12, 1), direct)
+        Norm.prox_omega(CLASSES[norm], A, gamma, p, w, Warmth(A), Workers(12, 1), general)
         np.testing.assert_allclose(direct, general, atol=1e-8)
         assert size == pytest.approx(oracles.norm_value(direct, norm))
     assert np.diag(direct).max() == 1.0 or p == 3
@@ -138,10 +148,11 @@ def test_warm_start_changes_nothing_but_the_work(norm):
     rng = np.random.default_rng(8)
     w = rng.random(10) + 0.2
     A = 0.5 * rng.standard_normal((10, 10)) + np.eye(10)
-    warmth = Warmth(10)
+    warmth = Warmth(np.empty((10, 10)))
     for step in range(3):
         B = A + 0.01 * step * rng.standard_normal((10, 10))
-        warm, _ = CLASSES[norm].prox_omega(B, 0.05, 2, w, warmth)
+        warm = np.empty_like(B)
+        CLASSES[norm].prox_omega(B, 0.05, 2, w, warmth, Workers(10, 1), warm)
         np.testing.assert_allclose(warm, prox_power_omega(B, 0.05, 2, w, norm), atol=1e-9)
 
 
@@ -151,9 +162,9 @@ def test_slopes_are_the_derivatives_of_the_sums():
     A, w = 0.5 * rng.standard_normal((n, n)) + 1.5 * np.eye(n), rng.random(n) + 0.2
     for kernel, tau in ((omega.project, 0.1), (omega.shrink_rows, 0.3)):
         out, h = np.empty_like(A), 1e-7
-        _, slope = kernel(A, tau, w, np.ones(n), out)
-        up, _ = kernel(A, tau + h, w, np.ones(n), out)
-        down, _ = kernel(A, tau - h, w, np.ones(n), out)
+        _, slope = sums_of(kernel, A, tau, w, np.ones(n), out)
+        up, _ = sums_of(kernel, A, tau + h, w, np.ones(n), out)
+        down, _ = sums_of(kernel, A, tau - h, w, np.ones(n), out)
         assert slope == pytest.approx((up - down) / (2 * h), rel=1e-5)
 
 
@@ -164,15 +175,15 @@ def test_python_twins_of_the_kernels_give_the_same():
     A[2] = -1.0
     for kernel in (omega.project, omega.shrink_rows):
         X, Y, d, e = np.empty_like(A), np.empty_like(A), np.ones(n), np.ones(n)
-        np.testing.assert_allclose(kernel(A, 0.2, w, d, X), kernel.py_func(A, 0.2, w, e, Y), rtol=1e-13)
+        got, twin = sums_of(kernel, A, 0.2, w, d, X), sums_of(kernel.py_func, A, 0.2, w, e, Y)
+        np.testing.assert_allclose(got, twin, rtol=1e-13)
         np.testing.assert_allclose(X, Y, atol=1e-15)
     row = A[0]
-    got, twin = (f(row, 0, 0.0, w, 1.0, 0.3) for f in (omega.diagonal, omega.diagonal.py_func))
+    rest = np.append(0.0, row[1:])
+    got, twin = (f(rest, row[0], w, w[0], 1.0, 0.3) for f in (omega.diagonal, omega.diagonal.py_func))
     assert got == pytest.approx(twin, rel=1e-14)
-    x, y = np.empty(n), np.empty(n)
-    np.testing.assert_allclose(
-        omega.clip_row(row, 0.1, w, 0.5, x), omega.clip_row.py_func(row, 0.1, w, 0.5, y)
-    )
+    x, y = row - 0.1, row - 0.1
+    np.testing.assert_allclose(omega.clip_row(x, w, 0.5), omega.clip_row.py_func(y, w, 0.5))
     np.testing.assert_allclose(x, y)
     np.testing.assert_allclose(omega.capped_angle(row, 0, 0.2, w), omega.capped_angle.py_func(row, 0, 0.2, w))
 

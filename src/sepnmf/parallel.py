@@ -92,23 +92,27 @@ class Workers:
         self.count = min(jobs, len(self.blocks))
         self.shares = [slice(n * k // self.count, n * (k + 1) // self.count) for k in range(self.count)]
         self.sums = np.zeros((len(self.blocks), 8))
+        self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> "Workers":
-        self._pool = ThreadPoolExecutor(self.count - 1) if self.count > 1 else None
-        self._blas = SingleBLAS() if self.count > 1 else None
-        if self._blas is not None:
-            self._blas.__enter__()
+        if self.count > 1:
+            self._pool = ThreadPoolExecutor(self.count - 1)
+            SingleBLAS().__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._pool is not None:
             self._pool.shutdown()
-        if self._blas is not None:
-            self._blas.__exit__()
+            self._pool = None
+            SingleBLAS().__exit__()
 
     def share(self, task: Callable[[int], None]) -> None:
         """Run task(0) here and task(1), … in the other threads, and wait for them."""
-        others = [self._pool.submit(task, worker) for worker in range(1, self.count)] if self._pool else []
+        if self._pool is None:
+            for worker in range(self.count):
+                task(worker)
+            return
+        others = [self._pool.submit(task, worker) for worker in range(1, self.count)]
         task(0)
         for other in others:
             other.result()

@@ -13,35 +13,37 @@ SUMS = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def overhang(z, shift, w, level):  # type: ignore[no-untyped-def]
-    """Σ w_j(z_j − shift) and Σ w_j² over the entries with z_j − shift above w_j·level.
+def overhang(z, w, level):  # type: ignore[no-untyped-def]
+    """Σ w_j z_j and Σ w_j² over the entries z_j above w_j·level.
 
     They are masked by a product, not by a branch: that is what compilers turn into vector instructions.
     """
-    top, bottom = 0.0, 0.0
+    zero = z.dtype.type(0)
+    top, bottom = zero, zero
     for j in range(z.size):
-        value = z[j] - shift
-        weight = w[j] if value > w[j] * level else 0.0
-        top += weight * value
+        weight = w[j] if z[j] > w[j] * level else zero
+        top += weight * z[j]
         bottom += weight * weight
     return top, bottom
 
 
 @njit(cache=True, nogil=True)
-def diagonal(z, i, shift, w, cap, start):  # type: ignore[no-untyped-def]
-    """Diagonal entry of the projection of the row z − shift onto row i of Ω, with x_ii ≤ cap.
+def diagonal(z, own, w, own_w, cap, start):  # type: ignore[no-untyped-def]
+    """Diagonal entry of the projection of a row onto its row of Ω, with x_ii ≤ cap.
+
+    `own` and `own_w` are the row's entry and weight on the diagonal; in z itself that entry is zero, so that
+    no sum sees it (nor does a loop have to step over it, which would keep it from being vectorised).
 
     It is the root of t − z_i − Σ_j u_j max(z_j − u_j t, 0), which is increasing, concave and
     piecewise linear: Newton's first step from anywhere lands left of the root, the others climb to it
     and end on the right piece after finitely many.
     """
-    own, scale, k = z[i] - shift, 1.0 / w[i], i + 1
+    one = z.dtype.type(1)
+    zero, scale = one - one, one / own_w
     t = start
     for step in range(z.size + 2):
-        left = overhang(z[:i], shift, w[:i], t * scale)
-        right = overhang(z[k:], shift, w[k:], t * scale)
-        top, bottom = (left[0] + right[0]) * scale, (left[1] + right[1]) * scale * scale
-        new = min(max((own + top) / (1.0 + bottom), 0.0), cap)
+        top, bottom = overhang(z, w, t * scale)
+        new = min(max((own + top * scale) / (one + bottom * scale * scale), zero), cap)
         if new == t or (step > 0 and new < t):
             break
         t = new
@@ -49,41 +51,46 @@ def diagonal(z, i, shift, w, cap, start):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def clip_row(z, shift, w, level, x):  # type: ignore[no-untyped-def]
-    """Write clip(z − shift, 0, w·level).
+def clip_row(x, w, level):  # type: ignore[no-untyped-def]
+    """Clip x to [0, w·level], in place.
 
     Returns the sum, Σw and Σw² over the entries cut from above, and the number of those left as they were.
     """
-    total, cut, squares, free = 0.0, 0.0, 0.0, 0.0
-    for j in range(z.size):
-        value, top = z[j] - shift, w[j] * level
-        clipped = min(max(value, 0.0), top)
-        weight = w[j] if value > top else 0.0
+    one = x.dtype.type(1)
+    zero = one - one
+    total, cut, squares, free = zero, zero, zero, zero
+    for j in range(x.size):
+        value, top = x[j], w[j] * level
+        clipped = min(max(value, zero), top)
+        weight = w[j] if value > top else zero
         total += clipped
         cut += weight
         squares += weight * weight
-        free += 1.0 if clipped == value else 0.0
+        free += one if clipped == value else zero
         x[j] = clipped
     return total, cut, squares, free
 
 
 @njit(cache=True, nogil=True)
-def project(Z, shift, w, diag, out):  # type: ignore[no-untyped-def]
-    """Write P_Ω(Z − shift) into `out`; return its sum and the sum's derivative in the shift."""
+def project(Z, shift, w, diag, out, lo, hi, sums):  # type: ignore[no-untyped-def]
+    """Write rows lo … hi − 1 of P_Ω(Z − shift) into `out`; sums: their sum, its derivative in the shift."""
     total, slope = 0.0, 0.0
-    for i in range(Z.shape[0]):
-        t = diagonal(Z[i], i, shift, w, 1.0, diag[i])
-        diag[i] = t
-        scale, k = 1.0 / w[i], i + 1
-        left = clip_row(Z[i, :i], shift, w[:i], t * scale, out[i, :i])
-        right = clip_row(Z[i, k:], shift, w[k:], t * scale, out[i, k:])
-        out[i, i] = t
-        total += left[0] + t + right[0]
+    for i in range(lo, hi):
+        z, x = Z[i], out[i]
+        for j in range(x.size):
+            x[j] = z[j] - shift
+        own, x[i] = x[i], 0.0
+        t = diagonal(x, own, w, w[i], 1.0, diag[i])
+        scale = 1.0 / w[i]
+        row, cut, squares, free = clip_row(x, w, t * scale)
+        diag[i] = x[i] = t
+        total += row + t
         if t > 0.0:
-            slope -= left[3] + right[3]
+            slope -= free - 1.0  # all but the zero on the diagonal
         if 0.0 < t < 1.0:
-            slope -= (1.0 + (left[1] + right[1]) * scale) ** 2 / (1.0 + (left[2] + right[2]) * scale * scale)
-    return total, slope
+            slope -= (1.0 + cut * scale) ** 2 / (1.0 + squares * scale * scale)
+    sums[0] = total
+    sums[1] = slope
 
 
 @njit(cache=True, nogil=True)
@@ -127,39 +134,45 @@ def capped_angle(a, i, tau, w):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def shrink_rows(A, tau, w, diag, out):  # type: ignore[no-untyped-def]
-    """Write argmin_V τ Σ_i ‖V_i:‖₂ + ½‖V − A‖² over Ω into `out`.
+def shrink_rows(A, tau, w, diag, out, lo, hi, sums):  # type: ignore[no-untyped-def]
+    """Write rows lo … hi − 1 of argmin_V τ Σ_i ‖V_i:‖₂ + ½‖V − A‖² over Ω into `out`.
 
     Without the cap x_ii ≤ 1 a row of Ω is a cone, and the answer is the row's projection onto it,
     shortened by τ. Where that breaks the cap, x_ii = 1 and the row is clip(a/θ, 0, u), θ = 1 + τ/‖v‖.
-    Returns Σ_i ‖V_i:‖₂ and its derivative in τ. `diag` is the start for the cone's diagonal.
+    `diag` is the start for the cone's diagonal. Sums: Σ_i ‖V_i:‖₂ and its derivative in τ.
     """
     n = A.shape[0]
     total, slope = 0.0, 0.0
-    for i in range(n):
-        t = diagonal(A[i], i, 0.0, w, math.inf, diag[i])
+    for i in range(lo, hi):
+        a, x = A[i], out[i]
+        for j in range(n):
+            x[j] = a[j]
+        x[i] = 0.0
+        t = diagonal(x, a[i], w, w[i], math.inf, diag[i])
         diag[i] = t
         scale = 1.0 / w[i]
+        clip_row(x, w, t * scale)
+        x[i] = t
         square = 0.0
         for j in range(n):
-            value = t if j == i else min(max(A[i, j], 0.0), w[j] * scale * t)
-            out[i, j] = value
-            square += value * value
+            square += x[j] * x[j]
         norm = math.sqrt(square)
         if norm <= tau:
             for j in range(n):
-                out[i, j] = 0.0
+                x[j] = 0.0
             continue
         shorten = 1.0 - tau / norm
         if t * shorten <= 1.0:
             for j in range(n):
-                out[i, j] *= shorten
+                x[j] *= shorten
             total += norm - tau
             slope -= 1.0
             continue
-        theta, norm, rate = capped_angle(A[i], i, tau, w)
+        theta, norm, rate = capped_angle(a, i, tau, w)
         for j in range(n):
-            out[i, j] = 1.0 if j == i else min(max(A[i, j] / theta, 0.0), w[j] * scale)
+            x[j] = min(max(a[j] / theta, 0.0), w[j] * scale)
+        x[i] = 1.0
         total += norm
         slope += rate
-    return total, slope
+    sums[0] = total
+    sums[1] = slope

@@ -1,6 +1,8 @@
 """ADMM-P, the paper's Algorithm 2."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -207,13 +209,14 @@ class InnerLoop:
         self.total = sum(rho)
         self.rho1, self.rho2, self.rho3 = (x / self.total for x in rho)
         self.X, self.C, self.E, self.before = (X0.copy() for _ in range(4))
-        self.t = np.diag(X0).astype(np.float64)
+        self.t = np.diag(X0).copy()
         self.zeta, self.size = 1.0, 0.0
-        self.warmth = Warmth(len(X0))
+        self.warmth = Warmth(X0)
         self.length = self.length_before = self.length_c = frobenius(X0)
         self.w_is_e = True  # W⁰ = X₀ need not lie in Ω
         self.n_entries = X0.size
-        self.ones = np.ones(len(X0))
+        self.ones = np.ones_like(self.t)
+        self.number = float if X0.dtype == np.float64 else X0.dtype.type  # what a pass computes with
         self.buffer: Floats | None = None
 
     def solve(self, A: Floats, max_inner: int, tol: float, longest: float) -> int:
@@ -239,9 +242,11 @@ class InnerLoop:
     def advance(self, cut: Cut, v_kept: float, s_kept: float) -> float:
         """X-, W-, V- and S-update; return the relative change of X."""
         A, mix = (self.A, self.mix) if cut.matrix is None else (cut.matrix, (1.0, 0.0, 0.0, 0.0))
-        factors = self.ones if cut.factors is None else cut.factors
+        factors = self.ones if cut.factors is None else cut.factors.astype(self.ones.dtype, copy=False)
         arrays = (A, self.C, self.E, self.X, self.t, self.problem.weights)
-        sums = self.workers.run(consensus.advance, *arrays, *mix, v_kept, s_kept, factors, cut.tau).tolist()
+        numbers = map(self.number, (*mix, v_kept, s_kept))
+        tau = self.number(cut.tau)
+        sums = self.workers.run(consensus.advance, *arrays, *numbers, factors, tau).tolist()
         if not math.isfinite(sum(sums[:4])):
             raise Broken("diverged")
         start, self.w_is_e = self.length, False
@@ -268,7 +273,7 @@ class InnerLoop:
             self.E,
             self.t,
             self.problem.weights,
-            self.zeta,
+            self.number(self.zeta),
             self.before,
             keep,
         )
@@ -280,26 +285,27 @@ class InnerLoop:
 
     def count_above(self, tau: float) -> tuple[float, float]:
         """Number and sum of the absolute entries of the point above τ."""
-        arrays = (self.A, self.C, self.E, self.t, self.problem.weights)
-        count, total, *_ = self.workers.run(consensus.count_above, *arrays, *self.mix, tau).tolist()
+        count, total, *_ = self.run(consensus.count_above, self.number(tau)).tolist()
         return count, total
 
     def row_lengths(self) -> Floats:
         """Euclidean norms of the rows of the point."""
         lengths = np.empty(len(self.X))
-        arrays = (self.A, self.C, self.E, self.t, self.problem.weights)
-        self.workers.run(consensus.measure_rows, *arrays, *self.mix, lengths)
+        self.run(consensus.measure_rows, lengths)
         return lengths
 
     def matrix(self) -> Floats:
         """The point, written down."""
         if self.buffer is None:
             self.buffer = np.empty_like(self.X)
-        arrays = (self.A, self.C, self.E, self.t, self.problem.weights)
-        sums = self.workers.run(consensus.combine, *arrays, *self.mix, self.buffer)
-        if not np.isfinite(sums[0]):
+        if not np.isfinite(self.run(consensus.combine, self.buffer)[0]):
             raise Broken("diverged")
         return self.buffer
+
+    def run(self, kernel: Callable[..., None], last: Any) -> Floats:
+        """Run a pass that reads the point."""
+        arrays = (self.A, self.C, self.E, self.t, self.problem.weights)
+        return self.workers.run(kernel, *arrays, *map(self.number, self.mix), last)
 
 
 def check_rho(rho: Sequence[float]) -> tuple[float, float, float]:

@@ -1,14 +1,16 @@
 """Proximal DCA, the paper's Algorithm 1."""
 
+import math
 from typing import Literal
 
 import numpy as np
 
-from sepnmf.kernels import omega
-from sepnmf.methods.iteration import Callback, Init, Problem, Run, frobenius, nonzero
+from sepnmf.kernels import omega, splitting
+from sepnmf.methods.iteration import NOTHING, Broken, Callback, Init, Problem, Run, frobenius
 from sepnmf.methods.picking import Pick
 from sepnmf.model.norms import Form, Warmth
 from sepnmf.model.problem import powered
+from sepnmf.parallel import Workers
 from sepnmf.selection import Selection
 from sepnmf.typing import ArrayLike, Floats
 from sepnmf.validation import Negative, check_choice, check_number
@@ -36,6 +38,7 @@ def dca(
     pick: Pick = "diag",
     weights: ArrayLike | None = None,
     negative: Negative = "error",
+    n_jobs: int | None = None,
     callback: Callback | None = None,
 ) -> Selection:
     r"""Separable NMF with a powered ratio of norms, by a difference-of-convex algorithm (DCA).
@@ -88,6 +91,9 @@ def dca(
         Weights w of Ω; by default the l1 norms of the columns of M.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
+    n_jobs : int, optional
+        Threads, by default all cores; BLAS is held to one meanwhile, except for "nuclear", which leaves the
+        work to BLAS's own. The answer does not depend on their number.
     callback : callable, optional
         Called with a `State` after each outer iteration; a true return value ends the run.
 
@@ -112,7 +118,7 @@ def dca(
     -----
     Cost: with q = min(m, n), an inner iteration is two products of 2qn² operations, and a projection onto
     Ω, a few when the threshold is to be found (p > 1), or tens of singular value decompositions of order n
-    (exact and "nuclear"). Memory: about ten n × n arrays.
+    (exact and "nuclear"). Memory: five n × n arrays, more for "nuclear" and for "projected".
 
     When to use: to compare with the paper. For p = 1 the default start X₀ = I is already a critical
     point of the printed algorithm, and anchors are told apart by small differences of its diagonal. With
@@ -150,37 +156,45 @@ def dca(
     p, gamma, sigma = problem.p, problem.lam / rho, beta + rho
 
     X = run.last_usable = X0
-    size = problem.norm.value(X0)
-    warmth = Warmth(len(X0))
-    with run:
+    size, length = problem.norm.value(X0), frobenius(X0)
+    # Z = D − V is not formed: D = X + Z is where V is found.
+    V, D, *spare = (np.empty_like(X0) for _ in range(4))
+    warmth, number = Warmth(X0), X0.dtype.type
+    with Workers(len(X0), 1 if problem.norm.name == "nuclear" else n_jobs) as workers, run:
         for _ in range(run.max_outer):
-            X_k, length = X, nonzero(X)
+            if length <= NOTHING:
+                raise Broken("collapsed")
+            X_k, length_k = X, length
             alpha = ratio_weight * powered(size, p) / length
-            pull = (beta + alpha / length) * X_k
-            V, Z = X_k, np.zeros_like(X_k)
-            for j in range(1, run.max_inner + 1):  # noqa: B007
-                X_last = X
-                X = problem.fit.prox((pull + rho * (V - Z)) / sigma, sigma)
-                frobenius(X)
+            pull = beta + alpha / length
+            V[:] = D[:] = X_k
+            for j in range(1, run.max_inner + 1):
+                X_last, length_last, X = X, length, spare[j % 2]
+                workers.run(splitting.combine, X_k, V, D, number(pull / sigma), number(rho / sigma), X)
+                problem.fit.prox(X, sigma, workers)
+                moved, length = distances(workers.run(splitting.advance, X, X_last, V, D))
+                if length > run.longest:
+                    raise Broken("diverged")
                 if v_update == "exact":
-                    V, _ = problem.norm.prox_omega(X + Z, gamma, p, problem.weights, warmth)
+                    problem.norm.prox_omega(D, gamma, p, problem.weights, warmth, workers, V)
                 else:
-                    V = project_after_prox(problem, X + Z, gamma, form, warmth)
-                Z = Z + X - V
-                if run.change(X, X_last) < run.inner_tol:
+                    project_after_prox(problem, D, gamma, form, warmth, workers, V)
+                if moved < run.inner_tol * length_last:
                     break
             size = problem.norm.value(X)
-            change = run.change(X, X_k)
-            residuals = {"residual_v": frobenius(X - V)}
+            moved, residual = distances(workers.run(splitting.compare, X, X_k, V))
+            spare[j % 2] = X_k  # X is kept, X_k no longer needed
+            if length > NOTHING:
+                run.last_usable = X
             if run.ends(
                 X,
                 size,
-                length=frobenius(X),
+                length=length,
                 fit=problem.fit.value(X),
-                change=change,
-                met=change <= run.tol,
+                change=moved / length_k,
+                met=moved <= run.tol * length_k,
                 n_inner=j,
-                residuals=residuals,
+                residuals={"residual_v": residual},
             ):
                 break
     return run.result()
@@ -199,10 +213,18 @@ def check_forms(v_update: object, prox: object) -> Form:
     return "paper" if prox == "paper" else "exact"
 
 
-def project_after_prox(problem: Problem, A: Floats, gamma: float, form: Form, warmth: Warmth) -> Floats:
-    """P_Ω of the unconstrained proximal map: the paper's approximation of the V-update."""
+def project_after_prox(
+    problem: Problem, A: Floats, gamma: float, form: Form, warmth: Warmth, workers: Workers, V: Floats
+) -> None:
+    """V ← P_Ω of the unconstrained proximal map at A: the paper's approximation of the V-update."""
     shrunk, _ = problem.norm.prox(A, gamma, problem.p, form)
     frobenius(shrunk)
-    V = np.empty_like(A)
-    omega.project(np.ascontiguousarray(shrunk), 0.0, problem.weights, warmth.diag, V)
-    return V
+    workers.run(omega.project, np.ascontiguousarray(shrunk), 0.0, problem.weights, warmth.diag, V)
+
+
+def distances(squares: Floats) -> tuple[float, float]:
+    """Roots of the first two sums of a pass, or the end of the run when they are not finite."""
+    first, second = squares[:2].tolist()
+    if not math.isfinite(first + second):
+        raise Broken("diverged")
+    return math.sqrt(first), math.sqrt(second)

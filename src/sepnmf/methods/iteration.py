@@ -87,7 +87,7 @@ class Problem:
             p=check_number(p, "p", least=1, strict=False),
             norm=find_norm(norm),
             lam=check_number(lam, "lam"),
-            weights=check_weights(weights, data),
+            weights=check_weights(weights, data).astype(data.dtype),
             fit=Fit(data),
         )
 
@@ -160,16 +160,6 @@ class Run:
             self.status = error.status
             return True
         return False
-
-    def change(self, X: Floats, before: Floats) -> float:
-        """‖X − before‖_F / ‖before‖_F, infinite from zero; ends the run when X runs away."""
-        length = frobenius(X)
-        if length > self.longest:
-            raise Broken("diverged")
-        if length > NOTHING:
-            self.last_usable = X
-        start = frobenius(before)
-        return frobenius(X - before) / start if start > 0.0 else np.inf
 
     def ends(
         self,
@@ -255,12 +245,4 @@ def frobenius(A: Floats) -> float:
     length = float(np.linalg.norm(A))
     if not np.isfinite(length):
         raise Broken("diverged")
-    return length
-
-
-def nonzero(X: Floats) -> float:
-    """Frobenius norm of an X by which is divided, or the end of the run when it is as good as zero."""
-    length = frobenius(X)
-    if length <= NOTHING:
-        raise Broken("collapsed")
     return length

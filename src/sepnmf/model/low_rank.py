@@ -1,5 +1,7 @@
 """Singular value thresholding without the singular values that are cut away."""
 
+import math
+
 import numpy as np
 
 from sepnmf.kernels import shrink
@@ -9,6 +11,7 @@ SPARE = 16  # directions carried beyond the rank
 WIDEST = 0.2  # of n: with more directions the full decomposition is as fast
 SWEEPS = 12  # of subspace iteration before the full decomposition is called
 PRECISION = 1e-6
+NEARLY = 0.1
 
 
 def threshold_low_rank(B: Floats, gamma: float, p: float, V: Floats) -> tuple[Floats, float, Floats] | None:
@@ -28,9 +31,9 @@ def threshold_low_rank(B: Floats, gamma: float, p: float, V: Floats) -> tuple[Fl
     rng = np.random.default_rng(0)
     BV = B @ V
     for _ in range(SWEEPS):
-        Q, _ = np.linalg.qr(BV)
+        Q, _ = orthonormal(BV)
         Z = B.T @ Q
-        P, T = np.linalg.qr(Z)
+        P, T = orthonormal(Z)
         U, s, Wt = np.linalg.svd(T.T)
         V = P @ Wt.T
         BV = B @ V
@@ -44,32 +47,62 @@ def threshold_low_rank(B: Floats, gamma: float, p: float, V: Floats) -> tuple[Fl
             V, BV = np.hstack([V, more]), np.hstack([BV, B @ more])
             continue
         tau = float(s[0] - left[0])
-        U_kept = Q @ U[:, :k]
-        if np.linalg.norm(BV[:, :k] - U_kept * s[:k]) > precision * tau:
+        U = Q @ U
+        unsettled = BV - U * s
+        if np.linalg.norm(unsettled[:, :k]) > precision * tau:
             continue
-        if not nothing_above(tau, float(s[k]), B, Q, Z, (U_kept * s[:k]) @ V[:, :k].T):
+        if not nothing_above(tau, B, Q, Z, V[:, k:] * s[k:], float(np.linalg.norm(unsettled))):
             return None
-        X: Floats = (U_kept * left[:k]) @ V[:, :k].T
+        X: Floats = (U[:, :k] * left[:k]) @ V[:, :k].T
         return X, size, V[:, : k + SPARE]
     return None
 
 
-def nothing_above(tau: float, first_cut: float, B: Floats, Q: Floats, Z: Floats, kept: Floats) -> bool:
-    """Whether no singular value of B − `kept`, what is cut, exceeds τ.
+def orthonormal(A: Floats) -> tuple[Floats, Floats]:
+    """A = QR with orthonormal Q, faster than by reflections where the columns of A are nearly orthogonal.
 
-    It is made of E = B − QZᵀ, Z = BᵀQ, and of a part in the span of Q with norm `first_cut`, orthogonal to
-    E: ‖E‖₂² ≤ τ² − first_cut² is enough. Bounds on ‖E‖₂², each dearer and sharper than the last, are
-    ‖E‖²_F and ‖EᵀE‖_F; where they do not settle it, whether τ²I − (B − kept)ᵀ(B − kept) has a Cholesky
-    factor does.
+    Then the Gram matrix of the columns at unit length is near the identity, and its Cholesky factor is R.
     """
-    room = tau**2 - first_cut**2
-    if float(np.linalg.norm(B)) ** 2 - float(np.linalg.norm(Z)) ** 2 <= room:
+    lengths = np.linalg.norm(A, axis=0)
+    if lengths.min() > 0:
+        unit = A / lengths
+        try:
+            L = np.linalg.cholesky(unit.T @ unit)
+        except np.linalg.LinAlgError:
+            L = np.zeros((1, 1))
+        if np.diag(L).min() > NEARLY:  # it loses no more than a factor of 1/NEARLY² of the digits
+            return unit @ np.linalg.inv(L).T, L.T * lengths
+    return np.linalg.qr(A)
+
+
+def nothing_above(tau: float, B: Floats, Q: Floats, Z: Floats, cut: Floats, unsettled: float) -> bool:
+    """Whether no singular value of what is cut from B exceeds τ.
+
+    That is E + F: E = B − QZᵀ, Z = BᵀQ, is what the subspace does not see, and F, with FᵀF = `cut` `cut`ᵀ,
+    what is cut in it. EᵀF = 0, and FV⊥ = 0 outside the right subspace V, where E is short: ‖EV‖ =
+    `unsettled`. So
+
+        ‖E + F‖₂² ≤ max(‖F‖₂² + ‖EV‖², ‖E‖₂²) + ‖EV‖‖E‖₂,
+
+    and ‖E‖²_F and ‖EᵀE‖_F are bounds on ‖E‖₂², each dearer and sharper than the last. Where they do not
+    settle it, whether τ²I − EᵀE − FᵀF has a Cholesky factor does.
+    """
+    first_cut = float(np.square(cut).sum(axis=0).max())
+
+    def enough(square: float) -> bool:
+        return max(first_cut + unsettled**2, square) + unsettled * math.sqrt(square) <= tau**2
+
+    whole = float(np.linalg.norm(B)) ** 2
+    rounding = 10 * float(np.finfo(B.dtype).eps) * whole
+    if enough(max(whole - float(np.linalg.norm(Z)) ** 2, 0.0) + rounding):
         return True
-    E = B - Q @ Z.T
-    if float(np.linalg.norm(E.T @ E)) <= room:
+    E = Q @ Z.T
+    np.subtract(B, E, out=E)
+    gap = E.T @ E
+    if enough(float(np.linalg.norm(gap))):
         return True
-    cut = B - kept
-    gap = -(cut.T @ cut)
+    np.negative(gap, out=gap)
+    gap -= cut @ cut.T
     gap[np.diag_indices_from(gap)] += tau**2
     try:
         np.linalg.cholesky(gap)

@@ -19,6 +19,7 @@ import numpy as np
 
 from sepnmf.kernels import omega, shrink
 from sepnmf.model.low_rank import SPARE, WIDEST, threshold_low_rank
+from sepnmf.parallel import BLOCK, Workers
 from sepnmf.typing import ArrayLike, Floats
 from sepnmf.validation import (
     check_array,
@@ -45,8 +46,8 @@ class Split(NamedTuple):
 class Warmth:
     """What a proximal map remembers from its last call, to start the next one from."""
 
-    def __init__(self, n: int) -> None:
-        self.diag = np.ones(n)
+    def __init__(self, like: Floats) -> None:
+        self.diag = np.ones(len(like), like.dtype)
         self.tau = 0.0
         self.dual: Floats | None = None
         self.basis: Floats | None = None  # right singular vectors
@@ -86,8 +87,9 @@ class Norm(ABC):
         """Take `A` apart into magnitudes and what they are attached to."""
 
     def value(self, A: Floats) -> float:
-        """Return the norm of `A`."""
-        return float(self.split(A).magnitudes.sum(dtype=np.float64))
+        """Return the norm of `A`, part by part: both norms that use this are sums over rows."""
+        parts = (A[first : first + BLOCK] for first in range(0, len(A), BLOCK))
+        return float(sum(self.split(part).magnitudes.sum(dtype=np.float64) for part in parts))
 
     def prox(self, A: Floats, gamma: float, p: float, form: Form = "exact") -> tuple[Floats, float]:
         """Proximal map of γ‖·‖^p at `A`, and the norm of the result."""
@@ -101,25 +103,24 @@ class Norm(ABC):
         return Cut(matrix=X, size=size)
 
     def prox_omega(
-        self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth
-    ) -> tuple[Floats, float]:
-        """Proximal map of γ‖·‖^p + I_Ω at `A`, and the norm of the result.
+        self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth, workers: Workers, V: Floats
+    ) -> float:
+        """Write the proximal map of γ‖·‖^p + I_Ω at `A` into V; return its norm.
 
         For any norm: accelerated proximal gradient on the dual, whose smooth part has gradient
         P_Ω(A − S) with Lipschitz constant 1, restarted when it turns the wrong way. It ends when the
         two primal points V = P_Ω(A − S) ∈ Ω and prox(S + V) agree to 1e-12 of ‖A‖ (in single
-        precision, to its rounding), or after 1000 steps; V is returned.
+        precision, to its rounding), or after 1000 steps.
         """
         S = np.zeros_like(A) if warmth.dual is None else warmth.dual
         S_last, momentum = S, 1.0
-        V = np.empty_like(A)
         enough = max(1e-12, 50 * float(np.finfo(A.dtype).eps)) * max(
             float(np.linalg.norm(A)), np.finfo(float).tiny
         )
         for _ in range(1000):
             next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
             ahead = S + ((momentum - 1.0) / next_momentum) * (S - S_last)
-            omega.project(A - ahead, 0.0, weights, warmth.diag, V)
+            workers.run(omega.project, A - ahead, 0.0, weights, warmth.diag, V)
             twin, _ = self.prox(ahead + V, gamma, p)
             S_last, S = S, ahead + V - twin
             if np.linalg.norm(V - twin) <= enough:
@@ -128,7 +129,7 @@ class Norm(ABC):
                 next_momentum = 1.0
             momentum = next_momentum
         warmth.dual = S
-        return V, self.value(V)
+        return self.value(V)
 
 
 class EntrywiseNorm(Norm):
@@ -171,10 +172,10 @@ class EntrywiseNorm(Norm):
         return super().cut(point, gamma, p, form, warmth)
 
     def prox_omega(
-        self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth
-    ) -> tuple[Floats, float]:
+        self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth, workers: Workers, V: Floats
+    ) -> float:
         """P_Ω(A − τ): on Ω the norm is the plain sum, whose subgradient is the constant pγs^(p−1)."""
-        return solve_threshold(omega.project, A, gamma, p, weights, warmth)
+        return solve_threshold(omega.project, A, gamma, p, weights, warmth, workers, V)
 
 
 class NuclearNorm(Norm):
@@ -226,10 +227,10 @@ class RowNorm(Norm):
         return Cut(factors=short / np.where(lengths > 0, lengths, 1), size=size)
 
     def prox_omega(
-        self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth
-    ) -> tuple[Floats, float]:
+        self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth, workers: Workers, V: Floats
+    ) -> float:
         """Row by row at the threshold τ = pγs^(p−1), s = Σ_i ‖V_i:‖₂."""
-        return solve_threshold(omega.shrink_rows, A, gamma, p, weights, warmth)
+        return solve_threshold(omega.shrink_rows, A, gamma, p, weights, warmth, workers, V)
 
 
 NORMS: dict[str, Norm] = {norm.name: norm for norm in (EntrywiseNorm(), NuclearNorm(), RowNorm())}
@@ -283,25 +284,30 @@ def printed_threshold(total: float, gamma: float, p: float, k: int) -> float:
 
 
 def solve_threshold(
-    apply: Callable[..., tuple[float, float]],
+    kernel: Callable[..., None],
     A: Floats,
     gamma: float,
     p: float,
     weights: Floats,
     warmth: Warmth,
-) -> tuple[Floats, float]:
-    """Find τ = pγs(τ)^(p−1), where apply(A, τ, …) writes V(τ) and returns s(τ) and s'(τ).
+    workers: Workers,
+    V: Floats,
+) -> float:
+    """Find τ = pγs(τ)^(p−1), where a pass of the kernel writes V(τ) and sums up s(τ) and s'(τ); return s.
 
     s falls with τ, so log τ − log(pγ) − (p−1) log s(τ) rises at a rate of at least one in log τ:
     Newton in log τ, kept inside a bracket that bisection closes when Newton leaves it.
     """
-    V = np.empty_like(A)
+
+    def apply(tau: float) -> tuple[float, float]:
+        size, slope, *_ = workers.run(kernel, A, tau, weights, warmth.diag, V).tolist()
+        return size, slope
+
     if p == 1:
-        size, _ = apply(A, gamma, weights, warmth.diag, V)
-        return V, size
-    size, _ = apply(A, 0.0, weights, warmth.diag, V)
+        return apply(gamma)[0]
+    size, _ = apply(0.0)
     if size == 0.0:
-        return V, size
+        return size
     log_c = np.log(p) + np.log(gamma)
     # Past the largest magnitude nothing is left; s(τ) ≤ s(0) bounds τ as well.
     low, high = 0.0, float(np.abs(A).max()) * np.sqrt(A.shape[1])
@@ -309,10 +315,10 @@ def solve_threshold(
     if log_bound < np.log(high):
         high = float(np.exp(log_bound))
     if high == 0.0:  # the threshold is too small to be represented: V is the projection
-        return V, size
+        return size
     tau = warmth.tau if low < warmth.tau < high else high
     for _ in range(300):
-        size, slope = apply(A, tau, weights, warmth.diag, V)
+        size, slope = apply(tau)
         error = np.log(tau) - log_c - (p - 1) * np.log(size) if size > 0 else np.inf
         if error > 0:
             high = tau
@@ -327,7 +333,7 @@ def solve_threshold(
             break
         tau = float(new)
     warmth.tau = tau
-    return V, size
+    return size
 
 
 def prox_power(A: ArrayLike, gamma: float, p: float = 1, norm: str = "l1", form: Form = "exact") -> Floats:
@@ -401,4 +407,6 @@ def prox_power_omega(A: ArrayLike, gamma: float, p: float, weights: ArrayLike, n
     step = check_number(gamma, "gamma")
     w = scaled_weights(weights, array.shape[0])
     contiguous = np.ascontiguousarray(array)
-    return find_norm(norm).prox_omega(contiguous, step, power, w, Warmth(w.size))[0]
+    V = np.empty_like(contiguous)
+    find_norm(norm).prox_omega(contiguous, step, power, w, Warmth(V), Workers(w.size, 1), V)
+    return V

@@ -3,6 +3,7 @@
 import numpy as np
 
 from sepnmf.kernels import omega
+from sepnmf.parallel import Workers
 from sepnmf.typing import ArrayLike, Floats
 from sepnmf.validation import check_square, scaled_weights
 
@@ -37,5 +38,5 @@ def project_omega(Z: ArrayLike, weights: ArrayLike) -> Floats:
     array = np.ascontiguousarray(check_square(Z, "Z"))
     w = scaled_weights(weights, array.shape[0])
     X = np.empty_like(array)
-    omega.project(array, 0.0, w, np.ones(w.size), X)
+    Workers(w.size, 1).run(omega.project, array, 0.0, w, np.ones(w.size), X)
     return X

@@ -54,22 +54,20 @@ class Fit:
         return rest
 
     def add_product(self, X: Floats, H: Floats, out: Floats, workers: Workers) -> None:
-        """Write X + RᵀH into `out`."""
+        """Write X + RᵀH into `out`, which may be X."""
 
         def rows(block: slice) -> None:
-            np.matmul(self.R[:, block].T, H, out=out[block])
-            out[block] += X[block]
+            np.add(X[block], self.R[:, block].T @ H, out=out[block])
 
         workers.each(rows)
 
-    def prox(self, C: Floats, sigma: float) -> Floats:
-        """argmin_X ½‖MX − M‖² + (σ/2)‖X − C‖², that is (MᵀM + σI)⁻¹(MᵀM + σC).
+    def prox(self, C: Floats, sigma: float, workers: Workers) -> None:
+        """C ← argmin_X ½‖MX − M‖² + (σ/2)‖X − C‖², that is (MᵀM + σI)⁻¹(MᵀM + σC).
 
         Written C + Rᵀ(Σ² + σI)⁻¹(R − RC): two products, and nothing cancels when σ is small.
         """
         inverse = (1.0 / (self.squares + sigma)).astype(C.dtype)
-        result: Floats = C + self.R.T @ (inverse * (self.R - self.R @ C))
-        return result
+        self.add_product(C, inverse * self.misfit(C, workers), C, workers)
 
 
 def powered(size: float, p: float) -> float:
@@ -217,5 +215,6 @@ def criticality(
         c, pull = weight, check_number(ratio_weight, "ratio_weight") * numerator / length / length
     step = 1.0 / float(fit.squares[0, 0])
     forward = point - step * (fit.gradient(point) - pull * point)
-    back, _ = which.prox_omega(forward, step * c, power, w, Warmth(w.size))
+    back = np.empty_like(forward)
+    which.prox_omega(forward, step * c, power, w, Warmth(back), Workers(w.size, 1), back)
     return float(np.linalg.norm(point - back)) / length
