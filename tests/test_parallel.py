@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
+import joblib
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
@@ -37,6 +38,26 @@ def test_the_number_of_threads_does_not_change_the_answer(norm):
         assert other.anchors.tolist() == one.anchors.tolist()
         np.testing.assert_allclose(other.X, one.X, rtol=0, atol=1e-10)
     np.testing.assert_array_equal(solve(2, norm).X, two.X)
+
+
+@pytest.mark.parametrize("norm", ["l1", "rows"])
+@pytest.mark.parametrize("p", [1, 2])
+def test_nor_does_it_change_the_answer_of_dca(norm, p):
+    def run(n_jobs):
+        options = {"lam": 1e-3, "rho": 1.0, "beta": 1.0, "norm": norm, "p": p, "ratio_weight": 1e-3}
+        return sepnmf.dca(data(), 5, n_jobs=n_jobs, callback=lambda state: state.n_outer == 3, **options)
+
+    one, two = run(1), run(2)
+    assert two.anchors.tolist() == one.anchors.tolist()
+    np.testing.assert_allclose(two.X, one.X, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(run(2).X, two.X)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_it_works_under_joblib(backend):
+    want = [solve(1, seed=seed).anchors.tolist() for seed in range(3)]
+    results = joblib.Parallel(2, backend=backend)(joblib.delayed(solve)(None, seed=seed) for seed in range(3))
+    assert [result.anchors.tolist() for result in results] == want
 
 
 def test_small_problems_use_no_threads():
