@@ -82,8 +82,7 @@ def plain_admm(M: np.ndarray, p: float, lam: float, rho: tuple, outer: int, inne
         for _ in range(inner):
             C = (rho1 * A + rho2 * (Z - V / rho2) + rho3 * (W - S / rho3)) / sum(rho)
             gamma = lam / (sum(rho) * np.linalg.norm(Z))
-            a = np.sort(np.abs(C).ravel())[::-1]
-            tau = gamma if p == 1 else sorted_threshold(a, gamma, p)
+            tau = gamma if p == 1 else sorted_threshold(np.sort(np.abs(C).ravel())[::-1], gamma, p)
             X = np.sign(C) * np.maximum(np.abs(C) - tau, 0)
             C = X + V / rho2
             q = lam * np.abs(X).sum() ** p / (rho2 * np.linalg.norm(C) ** 3)
@@ -177,8 +176,15 @@ def against_transcription(quick: bool) -> list[tuple[str, float, str]]:
     for n, outer, bound in ((55, 10, 10), (100, 10, 10), *(() if quick else ((1292, 1, 40),))):
         M = data(n, 50 if n < 200 else 150)
         for p in (1, 3):
-            plain = plain_admm(M, p, 1e-3, (1.0, 1.0, 1.0), outer, 10 if n < 200 else 3)
-            ratio = plain / inner_seconds(M, p)
+            rounds = 5 if n < 200 else 1  # in turn, the best of each: short times are the noisiest
+            times = [
+                (
+                    plain_admm(M, p, 1e-3, (1.0, 1.0, 1.0), outer, 10 if n < 200 else 3),
+                    inner_seconds(M, p),
+                )
+                for _ in range(rounds)
+            ]
+            ratio = min(plain for plain, _ in times) / min(ours for _, ours in times)
             rows.append(
                 (f"plain transcription / ADMM-P inner iteration, n = {n}, p = {p}", ratio, f"≥ {bound}")
             )

@@ -91,7 +91,7 @@ class Workers:
         self.blocks = [slice(first, last) for first, last in pairwise(cuts)]
         self.count = min(jobs, len(self.blocks))
         self.shares = [slice(n * k // self.count, n * (k + 1) // self.count) for k in range(self.count)]
-        self.sums = np.zeros((len(self.blocks), 8))
+        self.sums, self.total = np.zeros((len(self.blocks), 4)), np.zeros(4)
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> "Workers":
@@ -119,6 +119,9 @@ class Workers:
 
     def each(self, task: Callable[[slice], None]) -> None:
         """Run the task on every block."""
+        if len(self.blocks) == 1:
+            task(self.blocks[0])
+            return
 
         def some(worker: int) -> None:
             for block in self.blocks[worker :: self.count]:
@@ -132,14 +135,12 @@ class Workers:
         The kernel takes its arguments, then where its rows begin and end and an array for its sums.
         """
         if len(self.blocks) == 1:
-            kernel(*arguments, 0, self.blocks[0].stop, self.sums[0])
-            first: Floats = self.sums[0]
-            return first
+            kernel(*arguments, 0, self.blocks[0].stop, self.total)
+            return self.total
 
         def some(worker: int) -> None:
             for k in range(worker, len(self.blocks), self.count):
                 kernel(*arguments, self.blocks[k].start, self.blocks[k].stop, self.sums[k])
 
         self.share(some)
-        total: Floats = self.sums.sum(axis=0)
-        return total
+        return self.sums.sum(axis=0, out=self.total)

@@ -12,8 +12,8 @@ S = ρ₃(E − W). So the point at which the X-update takes its proximal map is
 with (a, c, d, e) = (ρ₁, ρ₂(2ζ − 1), 2ρ₃, −ρ₃)/ρ, or (ρ₁, ρ₂ζ, ρ₃, 0)/ρ after the multipliers were
 reset. Every pass reads A, C and E once; only the last, `advance`, writes.
 
-On the diagonal W is t. A pass therefore sets a row's diagonal entries to zero while it is in the row, where
-they add nothing to any sum, and deals with them apart: a loop that steps over an entry is not vectorised.
+On the diagonal W is t, not E clipped. So that a pass need not step over it, which would keep its loop from
+being vectorised, E has t there while the pass is in the row, and A what makes up for it: A + (E − t)e/a.
 All numbers are of the arrays' own type, so that float32 stays float32; sums over rows are float64.
 """
 
@@ -44,19 +44,12 @@ def count_above(A, C, E, t, w, a, c, d, e, tau, lo, hi, sums):  # type: ignore[n
     """Number and sum of the |b_ij| above τ."""
     count, total = 0.0, 0.0
     for i in range(lo, hi):
-        Ai, Ci, Ei = A[i], C[i], E[i]
-        own_a, own_c, own_e = Ai[i], Ci[i], Ei[i]
-        Ai[i] = Ci[i] = Ei[i] = 0.0
-        inside, part = above(Ai, Ci, Ei, w, t[i] / w[i], a, c, d, e, tau)
-        Ai[i], Ci[i], Ei[i] = own_a, own_c, own_e
-        b = abs(a * own_a + c * own_c + d * t[i] + e * own_e)
-        if tau < 0.0:
-            inside -= 1.0  # the zero on the diagonal
-        if b > tau:
-            inside += 1.0
-            part += b
-        count += inside
-        total += part
+        own_a, own_e = A[i, i], E[i, i]
+        A[i, i], E[i, i] = own_a + (own_e - t[i]) * e / a, t[i]
+        part = above(A[i], C[i], E[i], w, t[i] / w[i], a, c, d, e, tau)
+        A[i, i], E[i, i] = own_a, own_e
+        count += part[0]
+        total += part[1]
     sums[0] = count
     sums[1] = total
 
@@ -96,32 +89,28 @@ def square(A, C, E, w, scale, a, c, d, e):  # type: ignore[no-untyped-def]
 def measure_rows(A, C, E, t, w, a, c, d, e, lengths, lo, hi, sums):  # type: ignore[no-untyped-def]
     """Write the Euclidean norms of the rows of B."""
     for i in range(lo, hi):
-        Ai, Ci, Ei = A[i], C[i], E[i]
-        own_a, own_c, own_e = Ai[i], Ci[i], Ei[i]
-        Ai[i] = Ci[i] = Ei[i] = 0.0
-        total = square(Ai, Ci, Ei, w, t[i] / w[i], a, c, d, e)
-        Ai[i], Ci[i], Ei[i] = own_a, own_c, own_e
-        b = a * own_a + c * own_c + d * t[i] + e * own_e
-        lengths[i] = math.sqrt(total + b * b)
+        own_a, own_e = A[i, i], E[i, i]
+        A[i, i], E[i, i] = own_a + (own_e - t[i]) * e / a, t[i]
+        lengths[i] = math.sqrt(square(A[i], C[i], E[i], w, t[i] / w[i], a, c, d, e))
+        A[i, i], E[i, i] = own_a, own_e
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
 def move(A, C, E, X, w, scale, a, c, d, e, v_kept, s_kept, factor, tau):  # type: ignore[no-untyped-def]
-    """`advance` on a row, in three loops: a compiler makes vector instructions of a loop with one store."""
+    """`advance` on a row, in two loops: with a third store the first would not become vector instructions."""
     zero = A.dtype.type(0)
     size, change, whole, length = zero, zero, zero, zero
     for j in range(A.size):
         v = E[j]
-        b = a * A[j] + c * C[j] + d * min(max(v, zero), w[j] * scale) + e * v
+        clipped = min(max(v, zero), w[j] * scale)
+        b = a * A[j] + c * C[j] + d * clipped + e * v
         x = factor * (max(b - tau, zero) + min(b + tau, zero))
         gap = x - X[j]
         size += abs(x)
         change += gap * gap
         whole += x * x
         X[j] = x
-    for j in range(A.size):
-        v = E[j]
-        E[j] = X[j] + s_kept * (v - min(max(v, zero), w[j] * scale))
+        E[j] = x + s_kept * (v - clipped)
     for j in range(A.size):
         y = X[j] + v_kept * C[j]
         length += y * y
@@ -137,23 +126,18 @@ def advance(A, C, E, X, t, w, a, c, d, e, v_kept, s_kept, factors, tau, lo, hi, 
     multipliers enter, with 0 they are reset. Sums: Σ|x_ij|, ‖X − X_last‖², ‖C‖², ‖X‖².
     """
     one = A.dtype.type(1)
-    zero = one - one
     size, change, length, whole = 0.0, 0.0, 0.0, 0.0
     for i in range(lo, hi):
-        Ai, Ci, Ei, Xi, factor = A[i], C[i], E[i], X[i], factors[i]
-        own_a, own_c, own_e, own_x = Ai[i], Ci[i], Ei[i], Xi[i]
-        Ai[i] = Ci[i] = Ei[i] = Xi[i] = zero
-        sums_i = move(Ai, Ci, Ei, Xi, w, t[i] / w[i], a, c, d, e, v_kept, s_kept, factor, tau)
-        b = a * own_a + c * own_c + d * t[i] + e * own_e
-        x = factor * (max(b - tau, zero) + min(b + tau, zero))
-        y = x + v_kept * own_c
-        z = x + s_kept * (own_e - t[i])
-        t[i] = diagonal(Ei, z, w, w[i], one, t[i])
-        Ai[i], Xi[i], Ci[i], Ei[i] = own_a, x, y, z
-        size += sums_i[0] + abs(x)
-        change += sums_i[1] + (x - own_x) ** 2
-        length += sums_i[2] + y * y
-        whole += sums_i[3] + x * x
+        own, gap = A[i, i], E[i, i] - t[i]
+        A[i, i], E[i, i] = own + gap * e / a, t[i]
+        part = move(A[i], C[i], E[i], X[i], w, t[i] / w[i], a, c, d, e, v_kept, s_kept, factors[i], tau)
+        A[i, i], z, E[i, i] = own, X[i, i] + s_kept * gap, one - one
+        t[i] = diagonal(E[i], z, w, w[i], one, t[i])
+        E[i, i] = z
+        size += part[0]
+        change += part[1]
+        length += part[2]
+        whole += part[3]
     sums[0] = size
     sums[1] = change
     sums[2] = length

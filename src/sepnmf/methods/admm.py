@@ -155,8 +155,7 @@ def admm(
 
     fit = problem.fit
     inverse = (1.0 / (fit.squares + rho1)).astype(X0.dtype)
-    sigma = np.sqrt(fit.squares).astype(X0.dtype)
-    # The multiplier U starts at zero and stays in the range of Mᵀ: U = RᵀT, and neither U nor Y is formed.
+    # The multiplier U starts at zero and stays in the range of Mᵀ: U = ρ₁RᵀT, and neither U nor Y is formed.
     T = np.zeros_like(fit.R)
     A = X0  # Y₀ = X₀, U₀ = 0; the inner loop takes copies
     # The nuclear norm's work is all in BLAS and LAPACK, which have threads of their own.
@@ -166,12 +165,12 @@ def admm(
         for _ in range(run.max_outer):
             n_inner = inner.solve(A, run.max_inner, run.inner_tol, run.longest)
             misfit = fit.misfit(inner.X, workers)
-            G = inverse * (misfit + T)  # Y = X + RᵀG
-            fit.add_product(inner.X, 2 * G - T / rho1, A, workers)  # A = Y − U/ρ₁, with the next U
-            T -= rho1 * G  # U ← U + ρ₁(X − Y)
+            G = inverse * (misfit + rho1 * T)  # Y = X + RᵀG
+            T -= G  # U ← U + ρ₁(X − Y)
+            fit.add_product(inner.X, G - T, A, workers)  # A = Y − U/ρ₁
             change, residual_z, residual_w = inner.compare()
             residuals = {
-                "residual_y": frobenius(sigma * G),
+                "residual_y": math.sqrt(float(np.einsum("ij,ij->i", G, G) @ fit.squares[:, 0])),
                 "residual_z": residual_z,
                 "residual_w": residual_w,
             }
@@ -216,7 +215,7 @@ class InnerLoop:
         self.w_is_e = True  # W⁰ = X₀ need not lie in Ω
         self.n_entries = X0.size
         self.ones = np.ones_like(self.t)
-        self.number = float if X0.dtype == np.float64 else X0.dtype.type  # what a pass computes with
+        self.double = X0.dtype == np.float64
         self.buffer: Floats | None = None
 
     def solve(self, A: Floats, max_inner: int, tol: float, longest: float) -> int:
@@ -244,15 +243,15 @@ class InnerLoop:
         A, mix = (self.A, self.mix) if cut.matrix is None else (cut.matrix, (1.0, 0.0, 0.0, 0.0))
         factors = self.ones if cut.factors is None else cut.factors.astype(self.ones.dtype, copy=False)
         arrays = (A, self.C, self.E, self.X, self.t, self.problem.weights)
-        numbers = map(self.number, (*mix, v_kept, s_kept))
-        tau = self.number(cut.tau)
-        sums = self.workers.run(consensus.advance, *arrays, *numbers, factors, tau).tolist()
-        if not math.isfinite(sum(sums[:4])):
+        numbers = self.typed(*mix, v_kept, s_kept)
+        sums = self.workers.run(consensus.advance, *arrays, *numbers, factors, *self.typed(cut.tau))
+        size, moved, length_c, length = sums.tolist()
+        if not math.isfinite(size + moved + length_c + length):
             raise Broken("diverged")
         start, self.w_is_e = self.length, False
-        self.size = sums[0] if cut.size is None else cut.size
-        moved, self.length_c, self.length = (math.sqrt(square) for square in sums[1:4])
-        return moved / start if start > 0.0 else math.inf
+        self.size = size if cut.size is None else cut.size
+        self.length_c, self.length = math.sqrt(length_c), math.sqrt(length)
+        return math.sqrt(moved) / start if start > 0.0 else math.inf
 
     def update_z(self, d: float) -> None:
         """Z ← ζC, or where C = 0 a random matrix of the right norm."""
@@ -273,11 +272,11 @@ class InnerLoop:
             self.E,
             self.t,
             self.problem.weights,
-            self.number(self.zeta),
+            *self.typed(self.zeta),
             self.before,
             keep,
         )
-        to_z, to_w, moved = np.sqrt(np.maximum(sums[:3], 0.0)).tolist()
+        to_z, to_w, moved = map(math.sqrt, sums[:3].tolist())
         start, self.length_before = self.length_before, self.length
         if start <= NOTHING and not keep:
             raise Broken("collapsed")  # one zero iterate can be left again, two in a row are the end
@@ -285,7 +284,7 @@ class InnerLoop:
 
     def count_above(self, tau: float) -> tuple[float, float]:
         """Number and sum of the absolute entries of the point above τ."""
-        count, total, *_ = self.run(consensus.count_above, self.number(tau)).tolist()
+        count, total, *_ = self.run(consensus.count_above, *self.typed(tau)).tolist()
         return count, total
 
     def row_lengths(self) -> Floats:
@@ -302,10 +301,14 @@ class InnerLoop:
             raise Broken("diverged")
         return self.buffer
 
+    def typed(self, *numbers: float) -> Sequence[Any]:
+        """Numbers as a pass computes with them: in the type of its arrays."""
+        return numbers if self.double else [np.float32(x) for x in numbers]
+
     def run(self, kernel: Callable[..., None], last: Any) -> Floats:
         """Run a pass that reads the point."""
         arrays = (self.A, self.C, self.E, self.t, self.problem.weights)
-        return self.workers.run(kernel, *arrays, *map(self.number, self.mix), last)
+        return self.workers.run(kernel, *arrays, *self.typed(*self.mix), last)
 
 
 def check_rho(rho: Sequence[float]) -> tuple[float, float, float]:

@@ -43,6 +43,10 @@ class Fit:
 
     def misfit(self, X: Floats, workers: Workers) -> Floats:
         """Return R − RX."""
+        rest: Floats
+        if workers.count == 1:
+            rest = self.R @ X
+            return np.subtract(self.R, rest, out=rest)
         rest = np.empty_like(self.R)
 
         def columns(worker: int) -> None:
