@@ -67,7 +67,7 @@ MUTANTS = [
         "alpha = ratio_weight * powered(size, p) / length",
         "alpha = -ratio_weight * powered(size, p) / length",
     ),
-    ("methods/dca.py", "(beta + alpha / length)", "(beta + alpha)"),
+    ("methods/dca.py", "pull = beta + alpha / length", "pull = beta + alpha"),
     ("kernels/splitting.py", "v * (2 * Vi[j] - Di[j])", "v * Di[j]"),
     ("kernels/splitting.py", "Xi[j] + (Di[j] - Vi[j])", "Xi[j] - (Di[j] - Vi[j])"),
     ("methods/dca.py", "V[:] = D[:] = X_k", "D[:] = X_k"),

@@ -22,6 +22,7 @@ ROOMS = [
     "least_squares",
     "selection",
     "methods",
+    "tuning",
     "registry",
     "metrics",
     "estimators",

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sepnmf import datasets, methods, metrics, model
+    from sepnmf import datasets, methods, metrics, model, tuning
     from sepnmf.estimators import AnchorSelector, SeparableNMF
     from sepnmf.least_squares import nnls
     from sepnmf.methods import (
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sepnmf.methods.merit import merit_lam
     from sepnmf.registry import METHODS, select
     from sepnmf.selection import Selection
+    from sepnmf.tuning import RankEstimate, auto, estimate_rank, tuned_admm
 
 __version__ = "0.1.0.dev0"
 
@@ -36,22 +37,29 @@ __version__ = "0.1.0.dev0"
 _HOME = {
     "AnchorSelector": "estimators",
     "METHODS": "registry",
+    "RankEstimate": "tuning",
     "Selection": "selection",
     "SeparableNMF": "estimators",
+    "auto": "tuning",
+    "estimate_rank": "tuning",
     "merit_lam": "methods.merit",
     "nnls": "least_squares",
     "select": "registry",
+    "tuned_admm": "tuning",
 }
-_ROOMS = ("datasets", "methods", "metrics", "model")
+_ROOMS = ("datasets", "methods", "metrics", "model", "tuning")
 
 __all__ = [
     "METHODS",
     "AnchorSelector",
+    "RankEstimate",
     "Selection",
     "SeparableNMF",
     "admm",
+    "auto",
     "datasets",
     "dca",
+    "estimate_rank",
     "fgnsr",
     "hottopixx",
     "merit",
@@ -68,6 +76,8 @@ __all__ = [
     "smoothed_vca",
     "snpa",
     "spa",
+    "tuned_admm",
+    "tuning",
     "vca",
     "xray",
 ]

@@ -53,7 +53,8 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for name in ("negative", "random_state"):
             if name in options:
                 raise ValueError(f"method_options must not hold {name!r}: pass {name} to the estimator.")
-        if "random_state" in inspect.signature(METHODS[self.method]).parameters:
+        takes = inspect.signature(METHODS[self.method]).parameters
+        if "random_state" in takes and self.random_state is not None:
             options = {**options, "random_state": seed_from(self.random_state)}
         try:
             return select(M, r, self.method, negative="allow", **options)
@@ -82,14 +83,15 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
     ----------
     n_components : int, default 2
         Number of anchors r, at most the number of samples.
-    method : str, default "spa"
+    method : str, default "auto"
         A name in `sepnmf.METHODS`.
     method_options : dict, optional
         What that method takes beyond the data, the number of anchors, `negative` and `random_state`.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of X: refuse them, set them to zero, or keep them.
     random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default None
-        Passed to a method that draws random numbers. With an integer, every fit gives the same answer.
+        Passed to a method that draws random numbers; None leaves it to the method ("auto" then has a
+        seed of its own, the others have none). With an integer, every fit gives the same answer.
 
     Attributes
     ----------
@@ -139,7 +141,7 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         self,
         n_components: int = 2,
         *,
-        method: str = "spa",
+        method: str = "auto",
         method_options: Mapping[str, Any] | None = None,
         negative: Negative = "error",
         random_state: RandomState = None,
@@ -256,7 +258,7 @@ class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
         Number of anchors r: an integer between 1 and the number of features; a share of the features in
         (0, 1], rounded down, at least one feature; or None for half of the features, at most as many as
         there are samples (more than the rank of X, most methods cannot tell apart).
-    method : str, default "spa"
+    method : str, default "auto"
         A name in `sepnmf.METHODS`.
     method_options : dict, optional
         What that method takes beyond the data, the number of anchors, `negative` and `random_state`.
@@ -264,7 +266,8 @@ class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
         What `fit` does with negative entries of X: refuse them, set them to zero, or keep them.
         `transform` only picks columns and takes any X.
     random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default None
-        Passed to a method that draws random numbers. With an integer, every fit gives the same answer.
+        Passed to a method that draws random numbers; None leaves it to the method ("auto" then has a
+        seed of its own, the others have none). With an integer, every fit gives the same answer.
 
     Attributes
     ----------
@@ -307,7 +310,7 @@ class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
         self,
         n_features_to_select: int | float | None = None,
         *,
-        method: str = "spa",
+        method: str = "auto",
         method_options: Mapping[str, Any] | None = None,
         negative: Negative = "error",
         random_state: RandomState = None,

@@ -1,33 +1,51 @@
 """METHODS, the list of every method, and select(), the one door to all of them."""
 
+import dataclasses
 import inspect
+import time
+import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from sepnmf import methods
 from sepnmf.selection import Selection
+from sepnmf.tuning import auto, estimate_rank, tuned_admm
+from sepnmf.tuning.auto import refine_anchors
 from sepnmf.typing import ArrayLike, Sparse
 from sepnmf.validation import check_choice
 
 METHODS: dict[str, Callable[..., Selection]] = {
-    name.replace("_", "-"): getattr(methods, name) for name in methods.__all__
+    "auto": auto,
+    "tuned-admm": tuned_admm,
+    **{name.replace("_", "-"): getattr(methods, name) for name in methods.__all__},
 }
 
 # The methods that work on n × n coefficients, and the one that has not learnt it, take dense data only.
-DENSE_ONLY = frozenset({"admm", "dca", "fgnsr", "hottopixx", "merit", "smoothed-spa"})
+DENSE_ONLY = frozenset({"admm", "dca", "fgnsr", "hottopixx", "merit", "smoothed-spa", "tuned-admm"})
 
 
-def select(M: ArrayLike | Sparse, r: int, method: str, **options: Any) -> Selection:
-    """Find r columns of M that explain all the others, by the method named.
+def select(
+    M: ArrayLike | Sparse,
+    r: int | Literal["auto"],
+    method: str = "auto",
+    *,
+    refine: bool = False,
+    **options: Any,
+) -> Selection:
+    """Find r columns of M that explain all the others.
 
     Parameters
     ----------
     M : array_like or sparse of shape (m, n)
         Data. The methods in `sepnmf.registry.DENSE_ONLY` refuse a sparse M.
-    r : int
-        Number of anchors, 1 ≤ r ≤ n.
-    method : str
-        A name in `sepnmf.METHODS`.
+    r : int or "auto"
+        Number of anchors, 1 ≤ r ≤ n. "auto" asks `estimate_rank`, and warns when the data do not settle it.
+    method : str, default "auto"
+        A name in `sepnmf.METHODS`. "auto" needs no parameter.
+    refine : bool, default False
+        Descend from the method's anchors by exchanging one at a time until no exchange helps, on the
+        criterion that "auto" would take. X, if the method has one, still belongs to the anchors before
+        that.
     **options
         What that method takes; one it does not know is an error.
 
@@ -35,12 +53,19 @@ def select(M: ArrayLike | Sparse, r: int, method: str, **options: Any) -> Select
     -------
     Selection
 
+    Warns
+    -----
+    UserWarning
+        If r is "auto" and the data leave more than one number; the least is taken.
+
     Examples
     --------
     >>> import sepnmf
     >>> M, anchors = sepnmf.datasets.make_dirichlet(noise=0.01, random_state=0)
-    >>> set(sepnmf.select(M, 10, method="spa").anchors) == set(anchors)
+    >>> set(sepnmf.select(M, 10).anchors) == set(anchors)
     True
+    >>> len(sepnmf.select(M, "auto", method="spa").anchors)
+    10
     """
     function = METHODS[check_choice(method, "method", METHODS)]
     parameters = list(inspect.signature(function).parameters.values())[2:]
@@ -55,4 +80,29 @@ def select(M: ArrayLike | Sparse, r: int, method: str, **options: Any) -> Select
             raise ValueError(
                 f"{name!r} is not an option of method {method!r}, which takes {', '.join(known)}."
             )
-    return function(M, r, **options)
+    shared: dict[str, Any] = {name: options[name] for name in ("negative", "n_jobs") if name in options}
+    if isinstance(r, str):
+        if r != "auto":
+            raise ValueError(f'r must be an integer or "auto", got {r!r}.')
+        r = number_of_anchors(M, shared)
+    sel = function(M, r, **options)
+    if not refine:
+        return sel
+    began = time.perf_counter()
+    anchors, scores, refinement = refine_anchors(M, sel.anchors, **shared)
+    seconds = sel.seconds + time.perf_counter() - began
+    return dataclasses.replace(sel, anchors=anchors, scores=scores, refinement=refinement, seconds=seconds)
+
+
+def number_of_anchors(M: ArrayLike | Sparse, options: dict[str, Any]) -> int:
+    """The least number of anchors that the data allow; a warning when they allow more."""
+    estimate = estimate_rank(M, **options)
+    if not estimate.certain:
+        bound = "or more" if estimate.high is None else f"to {estimate.high}"
+        warnings.warn(
+            f"The data do not settle the number of anchors: {estimate.low} {bound}. {estimate.evidence} "
+            f"{estimate.low} is taken; pass r to choose.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return estimate.low

@@ -1,14 +1,14 @@
 """Selection, the one result type, and the rules that pick anchors from a coefficient matrix."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from sepnmf.model.norms import row_lengths
 from sepnmf.typing import Floats, Ints
 
-Status = Literal["converged", "max_outer", "stopped", "diverged", "collapsed", "done"]
+Status = Literal["converged", "max_outer", "stopped", "diverged", "collapsed", "done", "not identifiable"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,8 @@ class Selection:
     status : str
         "converged"; "max_outer" (the iterations ran out); "stopped" (by the callback); "diverged" and
         "collapsed" (the iterates overflowed or became zero: the answer comes from the last
-        usable one); "done" (a method that does not iterate to a tolerance).
+        usable one); "done" (a method that does not iterate to a tolerance); "not identifiable" (done, but
+        an anchor lies in the cone of the other columns: others would do as well).
     converged : bool
         Whether the method's stopping rule was met; for a method without one, whether it finished.
     X : ndarray or sparse array of shape (n, n), or None
@@ -37,6 +38,8 @@ class Selection:
         One array per quantity, one entry per outer iteration (`pandas.DataFrame(history)` works).
     seconds : float
         Wall-clock time.
+    refinement : dict or None
+        With `select(…, refine=True)`: the criterion descended on, before and after, and the exchanges made.
     """
 
     anchors: Ints
@@ -49,6 +52,7 @@ class Selection:
     n_inner: int = 0
     history: dict[str, Floats] = field(default_factory=dict)
     seconds: float = 0.0
+    refinement: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
         return (

@@ -1,0 +1,237 @@
+"""Least squares over h ≥ 0 through inner products, and the best exchange of one atom for another.
+
+For each column c, min ‖c − Σ_j h_j a_j‖² over h ≥ 0 is known through G = (a_iᵀa_j), b = (a_jᵀc) and ‖c‖².
+The passive set P (the entries of h that may be positive) comes with the Cholesky factor L of G[P, P] and y
+= L⁻¹b[P]; it explains ‖y‖² of ‖c‖². This squares the condition number of the atoms, and is meant for trying
+very many exchanges; `activeset` is the accurate one.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+DEPENDENT = 1e-12  # an atom that has less than this part of its squared length to itself is not let in
+ROUNDING = 1e-11
+
+
+@njit(cache=True, nogil=True)
+def append(row, square, dot, p, P, L, y):  # type: ignore[no-untyped-def]
+    """Let an atom in as the p-th, with inner products `row` with the others; whether it is independent."""
+    rest = square
+    for a in range(p):
+        value = row[P[a]]
+        for k in range(a):
+            value -= L[p, k] * L[a, k]
+        value /= L[a, a]
+        L[p, a] = value
+        rest -= value * value
+        dot -= value * y[a]
+    if rest <= DEPENDENT * square:
+        return False
+    L[p, p] = math.sqrt(rest)
+    y[p] = dot / L[p, p]
+    return True
+
+
+@njit(cache=True, nogil=True)
+def back(p, L, y, z):  # type: ignore[no-untyped-def]
+    """Weights of the passive set."""
+    for a in range(p - 1, -1, -1):
+        value = y[a]
+        for k in range(a + 1, p):
+            value -= L[k, a] * z[k]
+        z[a] = value / L[a, a]
+
+
+@njit(cache=True, nogil=True)
+def keep_positive(p, value, G, b, h, P, L, y):  # type: ignore[no-untyped-def]
+    """Drop the atoms of the passive set whose `value` is not positive; return how many stay."""
+    kept = 0
+    while kept < p and value[kept] > 0.0:
+        kept += 1
+    for a in range(kept, p):
+        j = P[a]
+        if value[a] > 0.0 and append(G[j], G[j, j], b[j], kept, P, L, y):
+            P[kept] = j
+            kept += 1
+        else:
+            h[j] = 0.0
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def nonnegative(G, b, length, skip, h, P, L, y, z, barred):  # type: ignore[no-untyped-def]
+    """Solve for one column of this length from the support of h, without atom `skip`; return the size of P.
+
+    The active-set method of Lawson and Hanson; see `activeset.least_squares`.
+    """
+    r = b.size
+    p = 0
+    for j in range(r):
+        barred[j] = j == skip or G[j, j] <= 0.0
+        if h[j] > 0.0 and not barred[j] and append(G[j], G[j, j], b[j], p, P, L, y):
+            P[p] = j
+            p += 1
+        else:
+            h[j] = 0.0
+    before = -1
+    while p != before:
+        back(p, L, y, z)
+        before = p
+        p = keep_positive(p, z, G, b, h, P, L, y)
+    for a in range(p):
+        h[P[a]] = z[a]
+    for _ in range(10 * r + 10):
+        best, found = ROUNDING * length, -1
+        for j in range(r):
+            if h[j] > 0.0 or barred[j]:
+                continue
+            slope = b[j]
+            for a in range(p):
+                slope -= G[j, P[a]] * h[P[a]]
+            slope /= math.sqrt(G[j, j])
+            if slope > best:
+                best, found = slope, j
+        if found < 0:
+            break
+        barred[found] = True  # until h changes: if it cannot come in, its slope was rounding error
+        if not append(G[found], G[found, found], b[found], p, P, L, y):
+            continue
+        back(p + 1, L, y, z)
+        if z[p] <= 0.0:
+            continue
+        P[p] = found
+        p += 1
+        for j in range(r):
+            barred[j] = j == skip or G[j, j] <= 0.0
+        while True:
+            step, blocking = 1.0, -1
+            for a in range(p):
+                if z[a] <= 0.0 and h[P[a]] < step * (h[P[a]] - z[a]):
+                    step, blocking = h[P[a]] / (h[P[a]] - z[a]), a
+            for a in range(p):
+                if blocking >= 0:
+                    z[a] = 0.0 if a == blocking else h[P[a]] + step * (z[a] - h[P[a]])
+                h[P[a]] = z[a]
+            if blocking < 0:
+                break
+            p = keep_positive(p, z, G, b, h, P, L, y)
+            back(p, L, y, z)
+    return p
+
+
+@njit(cache=True, nogil=True)
+def solve(G, B, squares, skip, H, E, lo, hi, sums):  # type: ignore[no-untyped-def]
+    """Solve for rows lo … hi − 1 of B, from and into those of H; E gets what is not explained."""
+    r = G.shape[0]
+    P, L, barred = np.empty(r, np.int64), np.empty((r, r)), np.empty(r, np.bool_)
+    y, z = np.empty(r), np.empty(r)
+    for j in range(lo, hi):
+        p = nonnegative(G, B[j], math.sqrt(squares[j]), skip, H[j], P, L, y, z, barred)
+        explained = 0.0
+        for a in range(p):
+            explained += y[a] * y[a]
+        E[j] = max(squares[j] - explained, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def gains(F, K, H, perp, w, E, out, lo, hi, sums):  # type: ignore[no-untyped-def]
+    """Upper bounds on what each candidate lo … hi − 1 would explain if it joined the atoms: into `out`.
+
+    F has the candidates' inner products with the columns, K with the atoms, whose weights are the rows of H;
+    w weighs the columns and E is what they leave. With c the candidate and ρ a column's residual, the
+    objective is convex along the way to its minimum, with slope at least −2cᵀρ in the candidate's weight
+    and no negative one in any other, and curvature at least ‖c_⊥‖² = `perp`: (cᵀρ)₊²/‖c_⊥‖² is a bound.
+    """
+    n = F.shape[1]
+    row = np.empty(n)
+    for c in range(lo, hi):
+        out[c] = 0.0
+        if perp[c] <= 0.0:
+            continue
+        row[:] = F[c]
+        for i in range(len(H)):
+            weight = K[c, i]
+            if weight != 0.0:
+                for j in range(n):
+                    row[j] -= weight * H[i, j]
+        total, inverse = 0.0, 1.0 / perp[c]
+        for j in range(n):
+            slope = max(row[j], 0.0)
+            total += w[j] * min(slope * slope * inverse, E[j])
+        out[c] = total
+
+
+@njit(cache=True, nogil=True)
+def factor(G, B, H, sizes, P, L, y):  # type: ignore[no-untyped-def]
+    """Passive sets, Cholesky factors and y of the solutions in the rows of H."""
+    for j in range(len(H)):
+        p = 0
+        for i in range(H.shape[1]):
+            if H[j, i] > 0.0 and append(G[i], G[i, i], B[j, i], p, P[j], L[j], y[j]):
+                P[j, p] = i
+                p += 1
+        sizes[j] = p
+
+
+@njit(cache=True, nogil=True)
+def search(F, K, squares, lengths, perp, bound, order, G, B, H, E, w, k, need, sizes, P, L, y):  # type: ignore[no-untyped-def]
+    """Candidate that, in place of atom k, explains most above `need`: (−1, need) if none does.
+
+    G, B, H, E: the problem without atom k. Candidates are tried in the given order of their bounds, columns
+    in the order of their share in it, and a candidate is given up when what is left cannot help it.
+    """
+    n, r = H.shape
+    Gc, b, h, share = G.copy(), np.empty(r), np.empty(r), np.empty(n)
+    P2, L2, barred = np.empty(r, np.int64), np.empty((r, r)), np.empty(r, np.bool_)
+    y2, z = np.empty(r), np.empty(r)
+    best = -1
+    for c in order:
+        if bound[c] <= need:
+            break
+        for j in range(n):
+            slope = F[c, j]
+            for a in range(sizes[j]):
+                slope -= K[c, P[j, a]] * H[j, P[j, a]]
+            slope = max(slope, 0.0)
+            share[j] = w[j] * min(slope * slope / perp[c], E[j])
+        Gc[k] = K[c]
+        Gc[:, k] = K[c]
+        Gc[k, k] = squares[c]
+        gain, left = 0.0, bound[c]
+        for j in np.argsort(-share):
+            if share[j] <= 0.0 or gain + left <= need:
+                break
+            left -= share[j]
+            p = sizes[j]
+            alone = append(K[c], squares[c], F[c, j], p, P[j], L[j], y[j])
+            if not alone:
+                continue
+            back(p + 1, L[j], y[j], z)
+            settled = True
+            for a in range(p + 1):
+                settled = settled and z[a] > 0.0
+            for i in range(r):
+                if not settled:
+                    break
+                if i != k and H[j, i] == 0.0:
+                    slope = B[j, i] - Gc[i, k] * z[p]
+                    for a in range(p):
+                        slope -= G[i, P[j, a]] * z[a]
+                    settled = slope <= ROUNDING * lengths[j] * math.sqrt(G[i, i])
+            if settled:
+                gain += w[j] * min(y[j, p] * y[j, p], E[j])
+                continue
+            b[:] = B[j]
+            b[k] = F[c, j]
+            h[:] = H[j]
+            h[k] = z[p] if z[p] > 0.0 else 0.0
+            q = nonnegative(Gc, b, lengths[j], -1, h, P2, L2, y2, z, barred)
+            explained = 0.0
+            for a in range(q):
+                explained += y2[a] * y2[a]
+            gain += w[j] * max(E[j] - max(lengths[j] * lengths[j] - explained, 0.0), 0.0)
+        if gain > need:
+            best, need = c, gain
+    return best, need

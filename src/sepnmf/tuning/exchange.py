@@ -1,0 +1,102 @@
+"""Descent on the residual of nonnegative least squares, by exchanging one anchor at a time."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sepnmf.kernels import exchange as kernels
+from sepnmf.parallel import Workers
+from sepnmf.typing import Floats, Ints
+
+# An exchange must lower the residual by this part of it.
+LEAST_GAIN = 1e-6
+# A candidate with less than this part of its squared length outside the span of the others is one of them.
+DISTINCT = 1e-10
+# Candidates shorter than this part of the longest, squared, have no direction of their own.
+SHORTEST = 1e-12
+
+
+class Exchanged(NamedTuple):
+    """Anchors between which no single exchange helps, and how they were come by."""
+
+    anchors: Ints  # columns of the candidates, each in the place of the start's it came from
+    residual: float  # Σ_j w_j min_{h ≥ 0} ‖d_j − C[:, anchors]h‖²
+    start: float  # the same for the start
+    n_exchanges: int
+
+
+def exchange_anchors(
+    D: Floats,
+    C: Floats,
+    start: Ints,
+    weights: Floats | None = None,
+    *,
+    products: Floats | None = None,
+    most: int = 1000,
+    n_jobs: int | None = None,
+) -> Exchanged:
+    """From the columns `start` of C, exchange one for another as long as that explains D better.
+
+    Anchors are taken in turn; each goes for the candidate that lowers Σ_j w_j min_{h ≥ 0} ‖d_j − Wh‖² most,
+    until a whole turn has changed nothing or `most` exchanges are made. `products` are CᵀD, if at hand.
+    """
+    n = D.shape[1]
+    F = np.ascontiguousarray(C.T @ D if products is None else products)
+    w = np.ones(n) if weights is None else weights
+    squares, long = np.einsum("ij,ij->j", D, D), np.einsum("ij,ij->j", C, C)
+    lengths = np.sqrt(squares)
+    anchors = np.array(start, dtype=np.int64)
+    r = len(anchors)
+    K = np.ascontiguousarray(C.T @ C[:, anchors])
+    B = np.ascontiguousarray(F[anchors].T)
+    H, E = np.zeros((n, r)), np.empty(n)
+    bound = np.empty(len(F))
+    count, quiet, k = 0, 0, -1
+    with Workers(n, n_jobs) as columns, Workers(len(F), n_jobs) as candidates:
+        columns.run(kernels.solve, K[anchors], B, squares, -1, H, E)
+        residual = first = float(w @ E)
+        while quiet < r and count < most:
+            k = (k + 1) % r
+            others = np.delete(np.arange(r), k)
+            H_k, E_k = H.copy(), E.copy()
+            H_k[:, k] = 0.0
+            G = K[anchors]
+            columns.run(kernels.solve, G, B, squares, k, H_k, E_k)
+            need = float(w @ (E_k - E)) + LEAST_GAIN * residual
+            perp = outside_span(C, C[:, anchors[others]], long)
+            perp[anchors] = 0.0
+            weights_k = np.ascontiguousarray(H_k.T)
+            candidates.run(kernels.gains, F, K, weights_k, perp, w, E_k, bound)
+            order = np.flatnonzero(bound > need)
+            order = order[np.argsort(-bound[order], kind="stable")]
+            if len(order) == 0:
+                quiet += 1
+                continue
+            widest = int((H_k > 0).sum(axis=1).max()) + 1
+            sizes, P = np.empty(n, np.int64), np.empty((n, widest), np.int64)
+            L, y = np.empty((n, widest, widest)), np.empty((n, widest))
+            kernels.factor(G, B, H_k, sizes, P, L, y)
+            found, _ = kernels.search(
+                F, K, long, lengths, perp, bound, order, G, B, H_k, E_k, w, k, need, sizes, P, L, y
+            )
+            if found < 0:
+                quiet += 1
+                continue
+            anchors[k] = found
+            K[:, k] = C.T @ C[:, found]
+            B[:, k] = F[found]
+            H = H_k
+            columns.run(kernels.solve, K[anchors], B, squares, -1, H, E)
+            residual = float(w @ E)
+            count, quiet = count + 1, 0
+    return Exchanged(anchors, residual, first, count)
+
+
+def outside_span(C: Floats, W: Floats, squares: Floats) -> Floats:
+    """Squared length of what each column of C has outside the span of W; 0 where that is rounding error."""
+    rest = squares.copy()
+    if W.shape[1]:
+        Q, _ = np.linalg.qr(W)
+        rest -= np.square(Q.T @ C).sum(axis=0)
+    rest[(rest <= DISTINCT * squares) | (squares <= SHORTEST * squares.max())] = 0.0
+    return rest

@@ -1,0 +1,181 @@
+"""The method without parameters."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import sepnmf
+from sepnmf.datasets import make_dirichlet, make_midpoint
+from sepnmf.tuning import auto as module
+from sepnmf.tuning.auto import Search, auto
+from sepnmf.tuning.clusters import bisecting_clusters, cluster_means
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.25, 0.3, 0.38])
+def test_midpoints(noise):
+    for seed in range(3):
+        M, anchors = make_midpoint(noise, random_state=seed)
+        assert set(sepnmf.select(M, 10, negative="allow").anchors) == set(anchors)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.2, 0.3])
+def test_mixtures_with_noise(noise):
+    for seed in range(3):
+        M, anchors = make_dirichlet(noise, random_state=seed)
+        assert set(sepnmf.select(M, 10, negative="allow").anchors) == set(anchors)
+
+
+def test_history_says_what_was_tried():
+    M, _ = make_dirichlet(0.1, random_state=0)
+    sel = auto(M, 10, negative="allow")
+    table = pd.DataFrame(sel.history)
+    assert table["start"].tolist() == ["snpa", "spa", "xray"]
+    assert set(table["criterion"]) == {"likelihood"}
+    assert (table["after"] <= table["before"] + 1e-12).all()
+    want = sum(np.square(M - M[:, sel.anchors] @ sepnmf.nnls(M[:, sel.anchors], M)).ravel())
+    assert table["residual"].min() == pytest.approx(want, rel=1e-9)
+    assert sel.n_outer == 3
+
+
+def test_the_ratio_model_is_asked_where_the_others_disagree():
+    asked = []
+    for seed in range(8):
+        M, _ = make_dirichlet(0.5, random_state=seed)
+        starts = auto(M, 10, negative="allow").history["start"].tolist()
+        asked.append("tuned-admm" in starts)
+    assert any(asked)
+    M, _ = make_dirichlet(0.05, random_state=0)
+    assert "tuned-admm" not in auto(M, 10, negative="allow").history["start"]
+
+
+def test_anchors_in_the_cone_of_others_are_not_identifiable():
+    assert auto(make_midpoint(0.3, random_state=0)[0], 10, negative="allow").status == "done"
+    assert auto(make_midpoint(0.5, random_state=0)[0], 10, negative="allow").status == "not identifiable"
+    copies = np.repeat(make_dirichlet(0.0, n=30, r=4, random_state=0)[0], 2, axis=1)
+    assert auto(copies, 4).status == "done"  # a copy is not another column
+
+
+def test_scores_are_what_an_anchor_is_worth():
+    M, _ = make_dirichlet(0.05, n=40, r=4, random_state=1)
+    sel = auto(M, 4, negative="allow")
+
+    def residual(columns):
+        return np.square(M - M[:, columns] @ sepnmf.nnls(M[:, columns], M)).sum()
+
+    for k in sel.anchors:
+        rest = [a for a in sel.anchors if a != k]
+        assert sel.scores[k] == pytest.approx((residual(rest) - residual(sel.anchors)) / np.square(M).sum())
+    assert (np.delete(sel.scores, sel.anchors) == 0).all()
+
+
+def smooth_scene(n, seed=0):
+    """Spectra with smooth variability, n pixels, a few of them nearly dark: no white noise."""
+    rng = np.random.default_rng(seed)
+    bands = np.linspace(0, 1, 80)[:, None]
+    W = np.exp(-((bands - np.array([0.15, 0.45, 0.8])) ** 2) / 0.02) + 0.1
+    H = rng.dirichlet(0.4 * np.ones(3), n).T
+    M = W @ H * (1 + 0.05 * np.sin(7 * bands + 6 * rng.random(n))) * (0.6 + 0.8 * rng.random(n))
+    M[:, :20] = 1e-6 * rng.random((80, 20))
+    return M, W
+
+
+@pytest.mark.parametrize("n", [250, 800, 3000])
+def test_smooth_variability(n):
+    M, W = smooth_scene(n)
+    sel = auto(M, 3)
+    assert sepnmf.metrics.sam(M[:, sel.anchors], W) < 4
+    assert sel.anchors.min() >= 20  # no dark pixel
+    assert set(sel.history["criterion"]) == {"residual"}
+    assert any("clusters" in start for start in sel.history["start"]) == (n == 3000)
+
+
+def test_clusters_too_coarse_are_made_finer(monkeypatch):
+    M, _ = smooth_scene(1500)
+    monkeypatch.setattr(Search, "on_clusters", lambda self, k: np.arange(30, 33))
+    sel = auto(M, 3)  # never better than the starts, so in the end single columns are exchanged
+    starts = sel.history["start"].tolist()
+    assert "100 clusters" in starts
+    assert "200 clusters" in starts
+    assert sel.history["residual"][-1] == np.nanmin(sel.history["residual"])
+
+
+@pytest.mark.parametrize("n", [1500, 30_000])
+def test_many_columns_with_noise(n):
+    M, anchors = make_dirichlet(0.05, n=n, r=6, random_state=0)
+    sel = auto(M, 6, negative="allow")
+    assert set(sel.anchors) == set(anchors)
+    assert set(sel.history["criterion"]) == {"residual in the leading coordinates"}
+
+
+def test_same_seed_same_answer_whatever_the_number_of_threads():
+    M, _ = smooth_scene(1500)
+    one, two = (auto(M, 3, n_jobs=jobs, random_state=1) for jobs in (1, 2))
+    assert one.anchors.tolist() == two.anchors.tolist()
+
+
+def test_sparse_and_long_columns():
+    rng = np.random.default_rng(0)
+    M = rng.random((900, 5)) * (rng.random((900, 5)) < 0.2)
+    M = M @ np.hstack([np.eye(5), rng.dirichlet(np.ones(5), 700).T])
+    dense, thin = auto(M, 5), auto(sparse.csc_array(M), 5)
+    assert set(dense.anchors) == set(thin.anchors) == set(range(5))
+
+
+def test_normalisation():
+    rng = np.random.default_rng(0)
+    M = make_dirichlet(0.0, n=200, r=4, random_state=0)[0]
+    counts = M * 1000 * (1 + np.arange(200)) ** -1.5  # a few words have nearly all the occurrences
+    np.testing.assert_allclose(module.scaled(M, "auto"), M)
+    np.testing.assert_allclose(module.scaled(counts, "auto"), counts / np.sqrt(counts.sum(axis=0)))
+    np.testing.assert_allclose(module.scaled(counts, "l1").sum(axis=0), 1)
+    thin = module.scaled(sparse.csc_array(counts), "l1")
+    np.testing.assert_allclose(thin.toarray(), module.scaled(counts, "l1"))
+    zero = np.column_stack([counts, np.zeros(50)])
+    assert np.isfinite(module.scaled(zero, "l1")).all()
+    with pytest.raises(ValueError, match="normalize must be one of"):
+        auto(rng.random((5, 6)), 2, normalize="l2")
+
+
+def test_refine_works_from_every_start():
+    M, anchors = make_midpoint(0.25, random_state=0)
+    plain = sepnmf.select(M, 10, "spa", negative="allow")
+    better = sepnmf.select(M, 10, "spa", negative="allow", refine=True)
+    assert set(plain.anchors) != set(anchors)
+    assert plain.refinement is None
+    assert set(better.anchors) == set(anchors)
+    assert better.method == "spa"
+    assert better.refinement["after"] < better.refinement["before"]
+    assert better.refinement["criterion"] == "likelihood"
+
+
+def test_more_anchors_than_directions():
+    M = np.array([[0.0, 0, 1, 1, 0.5], [0, 1, 0, 1, 0.5], [1, 1, 1, 1, 1.0]])
+    assert set(auto(M, 4).anchors) == {0, 1, 2, 3}
+    with pytest.raises(ValueError, match="M is zero"):
+        auto(np.zeros((3, 4)), 2)
+
+
+def test_clusters():
+    rng = np.random.default_rng(0)
+    centres = 10 * rng.standard_normal((4, 5))
+    X = np.repeat(centres, 30, axis=1) + 0.1 * rng.standard_normal((4, 150))
+    labels = bisecting_clusters(X, 5)
+    assert [len(set(labels[30 * k : 30 * k + 30])) for k in range(5)] == [1] * 5
+    means, sizes = cluster_means(X, labels)
+    assert sizes.tolist() == [30] * 5
+    np.testing.assert_allclose(means[:, labels[0]], X[:, :30].mean(axis=1))
+    assert len(set(bisecting_clusters(np.ones((3, 8)), 4))) == 1  # equal columns are not split
+    assert len(set(bisecting_clusters(X, 149))) == 149
+
+
+def test_tuned_admm_reaches_its_trace():
+    M, anchors = make_dirichlet(0.05, random_state=0)
+    sel = sepnmf.tuned_admm(M, 10)
+    assert set(sel.anchors) == set(anchors)
+    assert sel.converged
+    assert abs(sel.history["trace"][-1] - 10) <= 0.2
+    assert (np.diff(np.log(sel.history["lam"])) != 0).all()
+    short = sepnmf.tuned_admm(M, 10, max_solves=1)
+    assert short.status == "max_outer"
+    assert len(short.history["lam"]) == 1

@@ -1,0 +1,76 @@
+"""The number of anchors."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import sepnmf
+from sepnmf.datasets import make_dirichlet
+from sepnmf.tuning.rank import noise_variance, squared_spectrum, white_rank
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.05])
+@pytest.mark.parametrize("r", [2, 5, 13, 20])
+def test_right_on_separable_data(noise, r):
+    M, _ = make_dirichlet(noise, r=r, random_state=r)
+    estimate = sepnmf.estimate_rank(M, negative="allow")
+    assert (estimate.low, estimate.high) == (r, r)
+    assert estimate.certain
+    assert "white noise" in estimate.evidence
+
+
+def test_pure_noise_has_no_directions_but_its_edge():
+    """One false alarm in a thousand: none in forty."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        N = rng.standard_normal((60, 90))
+        assert white_rank(squared_spectrum(N), 60, 90)[0] == 0
+
+
+def test_variance_of_the_noise():
+    rng = np.random.default_rng(1)
+    N = rng.random((80, 4)) @ rng.random((4, 200)) * 30 + 0.3 * rng.standard_normal((80, 200))
+    assert noise_variance(squared_spectrum(N), 80, 200, 4) == pytest.approx(0.09, rel=0.03)
+    exact = rng.random((80, 4)) @ rng.random((4, 200))
+    assert noise_variance(squared_spectrum(exact), 80, 200, 4) == 0.0
+    assert noise_variance(squared_spectrum(exact), 80, 200, 80) == 0.0
+
+
+@pytest.mark.parametrize("shape", [(30, 50), (50, 30), (3, 1_400_000), (2100, 2100)])
+def test_spectrum_of_every_shape(shape):
+    if shape == (2100, 2100):
+        assert squared_spectrum(np.zeros(shape)) is None
+        return
+    M = np.random.default_rng(2).random(shape)
+    want = np.linalg.svd(M, compute_uv=False)[:3] ** 2
+    np.testing.assert_allclose(squared_spectrum(M)[:3], want, rtol=1e-9)
+    if shape[1] < 100:
+        np.testing.assert_allclose(squared_spectrum(sparse.csc_array(M))[:3], want, rtol=1e-9)
+
+
+def test_without_white_noise_it_is_a_range_with_a_curve():
+    rng = np.random.default_rng(3)
+    bands = np.linspace(0, 1, 60)[:, None]
+    W = np.exp(-((bands - np.array([0.2, 0.5, 0.8])) ** 2) / 0.02) + 0.1
+    M = W @ rng.dirichlet(np.ones(3), 500).T
+    M *= 1 + 0.1 * np.sin(8 * bands + 6 * rng.random(500))  # spectra vary smoothly: that is not white
+    estimate = sepnmf.estimate_rank(M)
+    assert estimate.low <= 3 <= estimate.high
+    assert len(estimate.curve["r"]) == len(estimate.curve["relative_residual"]) == 15
+    assert (np.diff(estimate.curve["relative_residual"]) <= 1e-12).all()
+
+
+def test_select_takes_the_number_from_the_data():
+    M, anchors = make_dirichlet(0.01, r=6, random_state=0)
+    assert set(sepnmf.select(M, "auto").anchors) == set(anchors)
+    with pytest.raises(ValueError, match='r must be an integer or "auto"'):
+        sepnmf.select(M, "six")
+
+
+def test_select_warns_when_the_data_do_not_settle_it(monkeypatch):
+    M, _ = make_dirichlet(0.01, r=6, random_state=0)
+    for high, text in ((4, "3 to 4"), (None, "3 or more")):
+        estimate = sepnmf.RankEstimate(3, high, "Because.", {})
+        monkeypatch.setattr("sepnmf.registry.estimate_rank", lambda M, e=estimate, **_: e)
+        with pytest.warns(UserWarning, match=text):
+            assert len(sepnmf.select(M, "auto", "spa").anchors) == 3
