@@ -62,15 +62,14 @@ def test_without_white_noise_it_is_a_range_with_a_curve():
 
 def test_select_takes_the_number_from_the_data():
     M, anchors = make_dirichlet(0.01, r=6, random_state=0)
-    assert set(sepnmf.select(M, "auto").anchors) == set(anchors)
+    assert set(sepnmf.select(M, "auto", negative="allow").anchors) == set(anchors)
     with pytest.raises(ValueError, match='r must be an integer or "auto"'):
         sepnmf.select(M, "six")
 
 
 def test_select_warns_when_the_data_do_not_settle_it(monkeypatch):
     M, _ = make_dirichlet(0.01, r=6, random_state=0)
-    for high, text in ((4, "3 to 4"), (None, "3 or more")):
-        estimate = sepnmf.RankEstimate(3, high, "Because.", {})
-        monkeypatch.setattr("sepnmf.registry.estimate_rank", lambda M, e=estimate, **_: e)
-        with pytest.warns(UserWarning, match=text):
-            assert len(sepnmf.select(M, "auto", "spa").anchors) == 3
+    estimate = sepnmf.RankEstimate(3, 4, "Because.", {})
+    monkeypatch.setattr("sepnmf.registry.estimate_rank", lambda M, **_: estimate)
+    with pytest.warns(UserWarning, match="3 to 4. Because"):
+        assert len(sepnmf.select(M, "auto", "spa", negative="allow").anchors) == 3

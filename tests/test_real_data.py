@@ -9,7 +9,7 @@ from scipy import sparse
 
 from sepnmf import METHODS, AnchorSelector, SeparableNMF, datasets, select, spa
 from sepnmf.datasets import loaders
-from sepnmf.metrics import sam, success_rate
+from sepnmf.metrics import rae, sam, success_rate
 
 needs_data = pytest.mark.skipif(
     not os.environ.get(loaders.VARIABLE),
@@ -108,6 +108,15 @@ def test_spa_on_samson_is_at_5_25_degrees():
 
 
 @needs_data
+@pytest.mark.parametrize(("folder", "r", "most"), [("samson", 3, 2.5), ("jasper_ridge", 4, 5.0)])
+def test_auto_finds_the_materials_of_full_scenes(folder, r, most):
+    data = LOADERS[folder]()
+    for seed in range(2):
+        sel = select(data.M, r, random_state=seed)
+        assert sam(data.M[:, sel.anchors], data.W) < most
+
+
+@needs_data
 def test_swimmer_gives_distinct_pixels_up_to_its_rank():
     M = datasets.load_swimmer().M
     selector = AnchorSelector(13).fit(M)
@@ -115,7 +124,9 @@ def test_swimmer_gives_distinct_pixels_up_to_its_rank():
     assert chosen.any(axis=0).all()
     assert len(np.unique(chosen, axis=1).T) == 13
     with pytest.raises(ValueError, match="rank"):
-        AnchorSelector(14).fit(M)
+        AnchorSelector(14, method="spa").fit(M)
+    # Its sixteen limbs lie in thirteen dimensions: there are sixteen anchors, and they explain everything.
+    assert rae(M, select(M, 16).anchors) > 1 - 1e-6
 
 
 def test_without_the_variable_the_error_says_what_to_download(monkeypatch):

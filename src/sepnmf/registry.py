@@ -98,10 +98,9 @@ def number_of_anchors(M: ArrayLike | Sparse, options: dict[str, Any]) -> int:
     """The least number of anchors that the data allow; a warning when they allow more."""
     estimate = estimate_rank(M, **options)
     if not estimate.certain:
-        bound = "or more" if estimate.high is None else f"to {estimate.high}"
         warnings.warn(
-            f"The data do not settle the number of anchors: {estimate.low} {bound}. {estimate.evidence} "
-            f"{estimate.low} is taken; pass r to choose.",
+            f"The data do not settle the number of anchors: {estimate.low} to {estimate.high}. "
+            f"{estimate.evidence} {estimate.low} is taken; pass r to choose.",
             UserWarning,
             stacklevel=3,
         )

@@ -21,8 +21,8 @@ class RankEstimate:
 
     Attributes
     ----------
-    low, high : int, and int or None
-        It lies between these; `high` is None when nothing bounds it.
+    low, high : int
+        It lies between these; when they differ, the data cannot tell.
     evidence : str
         One sentence: what was looked at and what it showed.
     curve : dict of str to ndarray
@@ -30,7 +30,7 @@ class RankEstimate:
     """
 
     low: int
-    high: int | None
+    high: int
     evidence: str
     curve: dict[str, Any]
 
@@ -150,23 +150,13 @@ def estimate_rank(
             k = max(k, 1)
             floor = float(squares[k:].sum()) * m / (m - k)
             allowed = 2 * floor + 1e-10 * float(squares.sum())
-            for r in range(k, min(2 * k + 2, n) + 1):
+            for r in range(k, min(k + max(3, k // 4), n) + 1):
                 sel = auto(
                     data, r, negative="allow", normalize="none", random_state=random_state, n_jobs=n_jobs
                 )
                 if sel.history["residual"].min() <= allowed:
-                    return RankEstimate(
-                        r,
-                        r,
-                        f"{k} singular values stand out of white noise, and {r} columns explain them.",
-                        curve,
-                    )
-            return RankEstimate(
-                k,
-                None,
-                f"{k} singular values stand out of white noise, but no {2 * k + 2} columns explain them.",
-                curve,
-            )
+                    evidence = f"{k} singular values stand out of white noise, and {r} columns explain them."
+                    return RankEstimate(r, r, evidence, curve)
     residuals = residual_curve(data, most, random_state, n_jobs)
     gains = np.log(residuals[:-1] / residuals[1:])  # of anchors 2, 3, …
     late = float(np.median(gains[len(gains) // 2 :]))
