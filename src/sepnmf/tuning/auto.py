@@ -239,13 +239,15 @@ class Search:
         """The best answer from all starts, and, where their answers differ, from the `unsettled` ones too."""
         improve = self.descent()
         answers = self.improved(improve, starts)
-        if unsettled is not None and len({frozenset(anchors.tolist()) for _, anchors in answers}) > 1:
+        if unsettled is not None and len({frozenset(anchors.tolist()) for anchors, _ in answers}) > 1:
             answers += self.improved(improve, unsettled())
-        return min(answers, key=lambda answer: answer[0])[1]
+        anchors, row = min(answers, key=lambda answer: answer[1]["after"])
+        row["residual"] = self.residual(anchors)
+        return anchors
 
-    def improved(self, improve: Improve, starts: dict[str, Ints]) -> list[tuple[float, Ints]]:
-        """Criterion and anchors of each answer, noted in `tried`; equal starts descend once."""
-        answers: list[tuple[float, Ints]] = []
+    def improved(self, improve: Improve, starts: dict[str, Ints]) -> list[tuple[Ints, dict[str, Any]]]:
+        """Anchors of each answer and its row in `tried`; equal starts descend once."""
+        answers: list[tuple[Ints, dict[str, Any]]] = []
         known: dict[frozenset[int], Improved] = {}
         for name, start in starts.items():
             key = frozenset(start.tolist())
@@ -254,7 +256,7 @@ class Search:
             criterion, before, after, count, anchors = known[key]
             residual = self.residual(anchors) if self.n <= SMALL else np.nan
             self.note(name, criterion, before, after, count, residual)
-            answers.append((after, anchors))
+            answers.append((anchors, self.tried[-1]))
         return answers
 
     def note(
@@ -333,9 +335,7 @@ class Search:
                     return anchors
             k *= 2
         anchors = self.descend({name: starts[name]})
-        value = self.residual(anchors)
-        self.tried[-1]["residual"] = value
-        return anchors if value <= residuals[name] else starts[name]
+        return anchors if self.tried[-1]["residual"] <= residuals[name] else starts[name]
 
     def on_clusters(self, k: int) -> Ints | None:
         """Best of k cluster means of a random four fifths of the columns, and the column nearest to each."""

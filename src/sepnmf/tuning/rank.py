@@ -154,7 +154,7 @@ def estimate_rank(
                 sel = auto(
                     data, r, negative="allow", normalize="none", random_state=random_state, n_jobs=n_jobs
                 )
-                if sel.history["residual"].min() <= allowed:
+                if np.nanmin(sel.history["residual"]) <= allowed:
                     evidence = f"{k} singular values stand out of white noise, and {r} columns explain them."
                     return RankEstimate(r, r, evidence, curve)
     residuals = residual_curve(data, most, random_state, n_jobs)
