@@ -63,8 +63,7 @@ def test_bounds_are_never_below_what_a_candidate_gains(kernel):
     E = np.square(D - W @ H.T).sum(axis=0)
     bound = np.empty(20)
     perp = outside_span(C, W, np.square(C).sum(axis=0))
-    F, K = np.ascontiguousarray(C.T @ D), np.ascontiguousarray(C.T @ W)
-    kernel.gains(F, K, np.ascontiguousarray(H.T), perp, w, E, bound, 0, 20, np.empty(4))
+    kernel.gains(C.T @ (D - W @ H.T), perp, w, E, bound)
     gains = [E @ w - residual(D, np.column_stack([W, c]), w) for c in C.T]
     assert (bound >= np.array(gains) - 1e-12).all()
     assert (bound <= E @ w).all()

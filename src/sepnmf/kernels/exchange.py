@@ -136,28 +136,18 @@ def solve(G, B, squares, skip, H, E, lo, hi, sums):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def gains(F, K, H, perp, w, E, out, lo, hi, sums):  # type: ignore[no-untyped-def]
-    """Upper bounds on what each candidate lo … hi − 1 would explain if it joined the atoms: into `out`.
+def gains(S, perp, w, E, out):  # type: ignore[no-untyped-def]
+    """Upper bounds on what each candidate would explain if it joined the atoms: into `out`.
 
-    F has the candidates' inner products with the columns, K with the atoms, whose weights are the rows of H;
-    w weighs the columns and E is what they leave. With c the candidate and ρ a column's residual, the
-    objective is convex along the way to its minimum, with slope at least −2cᵀρ in the candidate's weight
-    and no negative one in any other, and curvature at least ‖c_⊥‖² = `perp`: (cᵀρ)₊²/‖c_⊥‖² is a bound.
+    S has the candidates' inner products with the residuals of the columns, w weighs the columns and E is what
+    they leave. With c the candidate and ρ a column's residual, the objective is convex along the way to its
+    minimum, with slope at least −2cᵀρ in its weight and no negative one in any other, and curvature at
+    least ‖c_⊥‖² = `perp`: (cᵀρ)₊²/‖c_⊥‖² is a bound, and what is left another.
     """
-    n = F.shape[1]
-    row = np.empty(n)
-    for c in range(lo, hi):
-        out[c] = 0.0
-        if perp[c] <= 0.0:
-            continue
-        row[:] = F[c]
-        for i in range(len(H)):
-            weight = K[c, i]
-            if weight != 0.0:
-                for j in range(n):
-                    row[j] -= weight * H[i, j]
-        total, inverse = 0.0, 1.0 / perp[c]
-        for j in range(n):
+    for c in range(len(S)):
+        total, row = 0.0, S[c]
+        inverse = 1.0 / perp[c] if perp[c] > 0.0 else 0.0
+        for j in range(row.size):
             slope = max(row[j], 0.0)
             total += w[j] * min(slope * slope * inverse, E[j])
         out[c] = total

@@ -8,6 +8,7 @@ from sepnmf.kernels import exchange as kernels
 from sepnmf.parallel import Workers
 from sepnmf.typing import Floats, Ints
 
+BLOCK = 512  # candidates whose products with the residuals are held at a time
 # An exchange must lower the residual by this part of it.
 LEAST_GAIN = 1e-6
 # A candidate with less than this part of its squared length outside the span of the others is one of them.
@@ -51,22 +52,24 @@ def exchange_anchors(
     B = np.ascontiguousarray(F[anchors].T)
     H, E = np.zeros((n, r)), np.empty(n)
     bound = np.empty(len(F))
-    count, quiet, k = 0, 0, -1
-    with Workers(n, n_jobs) as columns, Workers(len(F), n_jobs) as candidates:
+    count, quiet, k, nothing = 0, 0, -1, np.empty(0)
+    with Workers(n, n_jobs) as columns:
         columns.run(kernels.solve, K[anchors], B, squares, -1, H, E)
         residual = first = float(w @ E)
         while quiet < r and count < most:
             k = (k + 1) % r
             others = np.delete(np.arange(r), k)
-            H_k, E_k = H.copy(), E.copy()
-            H_k[:, k] = 0.0
-            G = K[anchors]
-            columns.run(kernels.solve, G, B, squares, k, H_k, E_k)
+            H_k, E_k, G = H.copy(), E.copy(), K[anchors]
+            touched = np.flatnonzero(H[:, k] > 0)
+            H_t, E_t = H[touched], E[touched]
+            kernels.solve(G, B[touched], squares[touched], k, H_t, E_t, 0, len(touched), nothing)
+            H_k[touched], E_k[touched] = H_t, E_t
             need = float(w @ (E_k - E)) + LEAST_GAIN * residual
             perp = outside_span(C, C[:, anchors[others]], long)
             perp[anchors] = 0.0
-            weights_k = np.ascontiguousarray(H_k.T)
-            candidates.run(kernels.gains, F, K, weights_k, perp, w, E_k, bound)
+            for top in range(0, len(F), BLOCK):
+                block = slice(top, top + BLOCK)
+                kernels.gains(F[block] - K[block] @ H_k.T, perp[block], w, E_k, bound[block])
             order = np.flatnonzero(bound > need)
             order = order[np.argsort(-bound[order], kind="stable")]
             if len(order) == 0:
