@@ -9,7 +9,7 @@ import sepnmf
 from sepnmf.datasets import make_dirichlet, make_midpoint
 from sepnmf.tuning.auto import Search, auto, scaled
 from sepnmf.tuning.clusters import bisecting_clusters, cluster_means
-from sepnmf.tuning.vertices import VertexModel
+from sepnmf.tuning.vertices import Descent, VertexModel
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1, 0.25, 0.3, 0.38])
@@ -41,7 +41,9 @@ def test_history_says_what_was_tried():
 def test_the_ratio_model_is_asked_where_the_others_disagree(monkeypatch):
     M, _ = make_dirichlet(0.05, random_state=0)
     assert "tuned-admm" not in auto(M, 10, negative="allow").history["start"]
-    monkeypatch.setattr(VertexModel, "descend", lambda self, anchors: (self.start(anchors), 0))
+    monkeypatch.setattr(
+        VertexModel, "descend", lambda self, anchors: Descent(self.start(anchors), 0.0, 0, settled=True)
+    )
     M, _ = make_dirichlet(0.9, random_state=0)
     assert "tuned-admm" in auto(M, 10, negative="allow").history["start"]
 
@@ -146,11 +148,32 @@ def test_refine_works_from_every_start():
     assert better.refinement["criterion"] == "likelihood"
 
 
+def test_refine_never_makes_many_columns_worse():
+    for seed in range(3):
+        M, _ = smooth_scene(2500, seed)
+        given = sepnmf.select(M, 3)
+        refined = sepnmf.select(M, 3, refine=True)
+        before, after = (
+            np.square(M - M[:, s.anchors] @ sepnmf.nnls(M[:, s.anchors], M)).sum() for s in (given, refined)
+        )
+        assert after <= before * (1 + 1e-9)
+
+
+def test_a_descent_that_takes_too_long_says_so(monkeypatch):
+    monkeypatch.setattr("sepnmf.tuning.vertices.MOST_WORK", 1e6)
+    sel = auto(make_dirichlet(0.5, random_state=0)[0], 10, negative="allow")
+    assert sel.status == "max_outer"
+    assert not sel.converged
+    assert not sel.history["settled"].all()
+
+
 def test_more_anchors_than_directions():
     M = np.array([[0.0, 0, 1, 1, 0.5], [0, 1, 0, 1, 0.5], [1, 1, 1, 1, 1.0]])
     assert set(auto(M, 4).anchors) == {0, 1, 2, 3}
     with pytest.raises(ValueError, match="M is zero"):
         auto(np.zeros((3, 4)), 2)
+    with pytest.raises(ValueError, match="M is zero"):
+        auto(sparse.csc_array((2500, 2500)), 2)
 
 
 def test_clusters():

@@ -20,7 +20,17 @@ def residual(D, W, weights=None):
 @pytest.fixture(params=["compiled", "python"])
 def kernel(request, monkeypatch):
     if request.param == "python":
-        names = ("append", "back", "keep_positive", "nonnegative", "solve", "gains", "factor", "search")
+        names = (
+            "append",
+            "back",
+            "keep_positive",
+            "nonnegative",
+            "solve",
+            "most_gained",
+            "gains",
+            "factor",
+            "search",
+        )
         for name in names:
             monkeypatch.setattr(kernels, name, getattr(kernels, name).py_func)
     return kernels
@@ -63,7 +73,7 @@ def test_bounds_are_never_below_what_a_candidate_gains(kernel):
     E = np.square(D - W @ H.T).sum(axis=0)
     bound = np.empty(20)
     perp = outside_span(C, W, np.square(C).sum(axis=0))
-    kernel.gains(C.T @ (D - W @ H.T), perp, w, E, bound)
+    kernel.gains(C.T @ (D - W @ H.T), np.square(C).sum(axis=0), perp, w, E, bound)
     gains = [E @ w - residual(D, np.column_stack([W, c]), w) for c in C.T]
     assert (bound >= np.array(gains) - 1e-12).all()
     assert (bound <= E @ w).all()
@@ -85,6 +95,16 @@ def test_no_single_exchange_helps_afterwards(kernel, weighted, seed):
             other = got.anchors.copy()
             other[k] = c
             assert residual(M, M[:, other], w) >= got.residual * (1 - 2e-6)
+
+
+def test_anchors_may_be_more_than_dimensions():
+    """A pyramid on a square: four rays in three dimensions, any three of which span everything."""
+    rng = np.random.default_rng(0)
+    W = np.array([[0.0, 0, 1, 1], [0, 1, 0, 1], [1, 1, 1, 1]])
+    M = W @ np.hstack([rng.dirichlet(np.ones(4), 20).T, np.eye(4)])
+    got = exchange_anchors(M, M, np.arange(4))
+    assert set(got.anchors) == {20, 21, 22, 23}
+    assert got.residual == pytest.approx(0, abs=1e-12)
 
 
 def test_candidates_need_not_be_the_columns_to_explain():

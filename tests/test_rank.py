@@ -6,7 +6,7 @@ from scipy import sparse
 
 import sepnmf
 from sepnmf.datasets import make_dirichlet
-from sepnmf.tuning.rank import noise_variance, squared_spectrum, white_rank
+from sepnmf.tuning.spectrum import noise_variance, squared_spectrum, white_rank
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.05])
@@ -16,7 +16,7 @@ def test_right_on_separable_data(noise, r):
     estimate = sepnmf.estimate_rank(M, negative="allow")
     assert (estimate.low, estimate.high) == (r, r)
     assert estimate.certain
-    assert "white noise" in estimate.evidence
+    assert "stand out of noise" in estimate.evidence
 
 
 def test_pure_noise_has_no_directions_but_its_edge():
@@ -48,14 +48,45 @@ def test_spectrum_of_every_shape(shape):
         np.testing.assert_allclose(squared_spectrum(sparse.csc_array(M))[:3], want, rtol=1e-9)
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_sparse_data_give_the_same_number(noise):
+    M, _ = make_dirichlet(noise, r=7, random_state=0)
+    for kind in (sparse.csc_array, sparse.csr_array):
+        estimate = sepnmf.estimate_rank(kind(M), negative="allow")
+        assert (estimate.low, estimate.high) == (7, 7)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e160])
+def test_scale_does_not_matter(scale):
+    M, anchors = make_dirichlet(0.0, n=40, r=4, random_state=0)
+    assert sepnmf.estimate_rank(scale * M).high == 4
+    assert set(sepnmf.select(scale * M, 4).anchors) == set(anchors)
+    single = (M * 1e25).astype(np.float32)
+    assert set(sepnmf.select(sparse.csc_array(single), 4).anchors) == set(anchors)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1), (2, 3), (4, 3)])
+def test_little_data_cannot_tell(shape):
+    estimate = sepnmf.estimate_rank(np.random.default_rng(0).random(shape))
+    assert estimate.low == 1
+    assert estimate.high == min(shape)
+
+
+def test_noise_alone():
+    estimate = sepnmf.estimate_rank(np.random.default_rng(0).standard_normal((20, 40)), negative="allow")
+    assert "No singular value" in estimate.evidence
+    with pytest.raises(ValueError, match="most must be an integer of at least 2"):
+        sepnmf.estimate_rank(np.ones((3, 3)), most=1)
+
+
 def test_without_white_noise_it_is_a_range_with_a_curve():
     rng = np.random.default_rng(3)
     bands = np.linspace(0, 1, 60)[:, None]
     W = np.exp(-((bands - np.array([0.2, 0.5, 0.8])) ** 2) / 0.02) + 0.1
-    M = W @ rng.dirichlet(np.ones(3), 500).T
-    M *= 1 + 0.1 * np.sin(8 * bands + 6 * rng.random(500))  # spectra vary smoothly: that is not white
+    M = W @ rng.dirichlet(np.ones(3), 250).T
+    M *= 1 + 0.1 * np.sin(8 * bands + 6 * rng.random(250))  # spectra vary smoothly: that is not white
     estimate = sepnmf.estimate_rank(M)
-    assert estimate.low <= 3 <= estimate.high
+    assert estimate.low <= 3 <= estimate.high <= 6
     assert len(estimate.curve["r"]) == len(estimate.curve["relative_residual"]) == 15
     assert (np.diff(estimate.curve["relative_residual"]) <= 1e-12).all()
 

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 import sepnmf
 from sepnmf.kernels import vertices as kernels
-from sepnmf.tuning.rank import noise_variance, squared_spectrum
+from sepnmf.tuning.spectrum import noise_variance, squared_spectrum
 from sepnmf.tuning.vertices import PRICE, VertexModel
 
 
@@ -28,7 +28,7 @@ def objective(M, anchors, H, noise):
 def test_fit_is_a_minimum_of_the_objective(noise):
     M = small()
     anchors = np.array([0, 1, 2])
-    got = VertexModel(M, 3, noise).fit(VertexModel(M, 3, noise).start(anchors), 5000, 1e-13)
+    got = VertexModel(M, noise).fit(VertexModel(M, noise).start(anchors), 5000, 1e-13)
     value = objective(M, anchors, got.H.T, noise)
     assert value == pytest.approx(got.J, rel=1e-9)
     # A general optimiser, from there and from elsewhere, finds nothing lower nearby.
@@ -46,7 +46,7 @@ def test_fit_is_a_minimum_of_the_objective(noise):
 
 def test_every_step_of_a_fit_lowers_the_objective():
     M = small(1)
-    model = VertexModel(M, 3, 1e-3)
+    model = VertexModel(M, 1e-3)
     at = model.start(np.array([4, 5, 6]))._replace(J=np.inf)
     at = at._replace(W=M[:, [4, 5, 6]], H=np.eye(10)[:, [4, 5, 6]])
     values = []
@@ -75,9 +75,11 @@ def test_compiled_weights_are_those_of_plain_python():
 
 def test_descent_ends_where_no_exchange_helps():
     M = small(3, 0.02)
-    model = VertexModel(M, 3, noise_variance(squared_spectrum(M), 6, 10, 3))
-    best, moves = model.descend(np.array([7, 8, 9]))
+    model = VertexModel(M, noise_variance(squared_spectrum(M), 6, 10, 3))
+    best, first, moves, settled = model.descend(np.array([7, 8, 9]))
     assert moves > 0
+    assert settled
+    assert first == model.start(np.array([7, 8, 9])).J
     assert best.J <= model.start(np.array([7, 8, 9])).J
     for k in range(3):
         for c in range(10):
@@ -92,8 +94,8 @@ def test_noise_is_not_taken_for_vertices():
     wrong = 0
     for seed in range(6):
         M, anchors = sepnmf.datasets.make_dirichlet(0.3, random_state=seed)
-        model = VertexModel(M, 10, noise_variance(squared_spectrum(M), 50, 100, 10))
-        best, _ = model.descend(sepnmf.snpa(M, 10, negative="allow").anchors)
+        model = VertexModel(M, noise_variance(squared_spectrum(M), 50, 100, 10))
+        best = model.descend(sepnmf.snpa(M, 10, negative="allow").anchors).best
         assert set(best.anchors) == set(anchors)
         from sepnmf.tuning.exchange import exchange_anchors
 

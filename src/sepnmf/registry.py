@@ -80,7 +80,11 @@ def select(
             raise ValueError(
                 f"{name!r} is not an option of method {method!r}, which takes {', '.join(known)}."
             )
-    shared: dict[str, Any] = {name: options[name] for name in ("negative", "n_jobs") if name in options}
+    shared: dict[str, Any] = {
+        name: options[name]
+        for name in ("negative", "n_jobs", "random_state")
+        if options.get(name) is not None
+    }
     if isinstance(r, str):
         if r != "auto":
             raise ValueError(f'r must be an integer or "auto", got {r!r}.')
@@ -89,6 +93,8 @@ def select(
     if not refine:
         return sel
     began = time.perf_counter()
+    if options.get("normalize") in ("none", "l1", "sqrt"):
+        shared["normalize"] = options["normalize"]
     anchors, scores, refinement = refine_anchors(M, sel.anchors, **shared)
     seconds = sel.seconds + time.perf_counter() - began
     return dataclasses.replace(sel, anchors=anchors, scores=scores, refinement=refinement, seconds=seconds)

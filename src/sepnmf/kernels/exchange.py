@@ -136,21 +136,30 @@ def solve(G, B, squares, skip, H, E, lo, hi, sums):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def gains(S, perp, w, E, out):  # type: ignore[no-untyped-def]
+def most_gained(slope, square, perp, rest):  # type: ignore[no-untyped-def]
+    """Bound on what a candidate explains of a column that leaves `rest`, along which its slope is this.
+
+    With c the candidate and ρ the residual, the objective is convex along the way to its minimum, with slope
+    at least −2cᵀρ in the candidate's weight and no negative one in any other, and curvature at least
+    ‖c_⊥‖² = `perp`: (cᵀρ)₊²/‖c_⊥‖² is a bound, and what is left another. `perp` is 0 for a candidate in the
+    span of the others, for which only the second holds, and negative for a column that is no candidate.
+    """
+    if slope <= ROUNDING * math.sqrt(square * rest) or perp < 0.0:
+        return 0.0
+    return min(slope * slope / perp, rest) if perp > 0.0 else rest
+
+
+@njit(cache=True, nogil=True)
+def gains(S, squares, perp, w, E, out):  # type: ignore[no-untyped-def]
     """Upper bounds on what each candidate would explain if it joined the atoms: into `out`.
 
     S has the candidates' inner products with the residuals of the columns, w weighs the columns and E is what
-    they leave. With c the candidate and ρ a column's residual, the objective is convex along the way to its
-    minimum, with slope at least −2cᵀρ in its weight and no negative one in any other, and curvature at
-    least ‖c_⊥‖² = `perp`: (cᵀρ)₊²/‖c_⊥‖² is a bound, and what is left another.
+    they leave; `squares` and `perp` are of the candidates.
     """
     for c in range(len(S)):
-        total, row = 0.0, S[c]
-        inverse = 1.0 / perp[c] if perp[c] > 0.0 else 0.0
-        for j in range(row.size):
-            slope = max(row[j], 0.0)
-            total += w[j] * min(slope * slope * inverse, E[j])
-        out[c] = total
+        out[c] = 0.0
+        for j in range(S.shape[1]):
+            out[c] += w[j] * most_gained(S[c, j], squares[c], perp[c], E[j])
 
 
 @njit(cache=True, nogil=True)
@@ -167,7 +176,7 @@ def factor(G, B, H, sizes, P, L, y):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def search(F, K, squares, lengths, perp, bound, order, G, B, H, E, w, k, need, sizes, P, L, y):  # type: ignore[no-untyped-def]
-    """Candidate that, in place of atom k, explains most above `need`: (−1, need) if none does.
+    """Candidate that, in place of atom k, explains most above `need`; −1 if none does.
 
     G, B, H, E: the problem without atom k. Candidates are tried in the given order of their bounds, columns
     in the order of their share in it, and a candidate is given up when what is left cannot help it.
@@ -184,8 +193,7 @@ def search(F, K, squares, lengths, perp, bound, order, G, B, H, E, w, k, need, s
             slope = F[c, j]
             for a in range(sizes[j]):
                 slope -= K[c, P[j, a]] * H[j, P[j, a]]
-            slope = max(slope, 0.0)
-            share[j] = w[j] * min(slope * slope / perp[c], E[j])
+            share[j] = w[j] * most_gained(slope, squares[c], perp[c], E[j])
         Gc[k] = K[c]
         Gc[:, k] = K[c]
         Gc[k, k] = squares[c]
@@ -224,4 +232,4 @@ def search(F, K, squares, lengths, perp, bound, order, G, B, H, E, w, k, need, s
             gain += w[j] * max(E[j] - max(lengths[j] * lengths[j] - explained, 0.0), 0.0)
         if gain > need:
             best, need = c, gain
-    return best, need
+    return best

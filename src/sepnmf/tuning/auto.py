@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sepnmf.columns import Columns, column_blocks, dense_columns, is_sparse, l1_lengths
+from sepnmf.columns import Columns, column_blocks, dense_columns, in_range, is_sparse, l1_lengths
 from sepnmf.kernels import exchange as kernels
 from sepnmf.least_squares import nnls
 from sepnmf.methods import nfindr, snpa, spa, vca, xray
@@ -15,15 +15,15 @@ from sepnmf.parallel import Workers
 from sepnmf.selection import Selection, Status, best_first
 from sepnmf.tuning.clusters import bisecting_clusters, cluster_means
 from sepnmf.tuning.exchange import exchange_anchors
-from sepnmf.tuning.rank import noise_variance, squared_spectrum, white_rank
 from sepnmf.tuning.ratio_path import tuned_admm
+from sepnmf.tuning.spectrum import noise_variance, squared_spectrum, white_rank
 from sepnmf.tuning.vertices import VertexModel
 from sepnmf.typing import ArrayLike, Floats, Ints, Seed, Sparse
 from sepnmf.validation import Negative, check_choice, check_columns, check_generator, check_rank
 
 Normalize = Literal["auto", "none", "l1", "sqrt"]
-# The criterion's name, its value before and after, the exchanges made, the anchors.
-Improved = tuple[str, float, float, int, Ints]
+# The criterion's name, its value before and after, exchanges made, anchors, and whether no more would help.
+Improved = tuple[str, float, float, int, Ints, bool]
 Improve = Callable[[Ints], Improved]
 
 SMALL = 1000  # columns; up to here every one is a candidate and is to be explained
@@ -70,14 +70,14 @@ def auto(
     Parameters
     ----------
     M : array_like or sparse of shape (m, n)
-        Data. Columns shorter than a thousandth of the median one are never anchors.
+        Data. Columns shorter than a thousandth of the median one are no candidates, if r others are left.
     r : int
         Number of anchors, 1 ≤ r ≤ n.
     normalize : {"auto", "none", "l1", "sqrt"}, default "auto"
         Columns as they are, divided by their sums, or by the roots of their sums (counts, whose variance
-        grows with the mean). "auto" takes "sqrt" when a tenth of the columns hold nine tenths of the
-        squared length (word counts do), else "none": equal weights for all columns would be weights for
-        dark ones.
+        grows with the mean). "auto" takes "sqrt" when a tenth of the columns have nine tenths of the sum of
+        squared sums (word counts do), else "none": equal weights for all columns would be weights for dark
+        ones.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
     random_state : None, int or numpy.random.Generator, default 0
@@ -88,11 +88,13 @@ def auto(
     Returns
     -------
     Selection
-        `scores` are what the residual would gain without an anchor, relative to ‖M‖²_F; zero for the
+        `scores` are what the residual would gain without an anchor, relative to the data; zero for the
         other columns. `history` has a row per answer: its "start", the "criterion" it descended on, that
-        "before" and "after", the "exchanges", and its "residual" ‖M − M[:, anchors]H‖²_F where it was
-        computed. `status` is "not identifiable" if an anchor lies in the cone of the other columns (only
-        told for data without noise).
+        "before" and "after", the "exchanges", its "residual" where it was computed, and whether it is
+        "settled": no exchange that was looked at helps. Residuals and scores are of the columns as scaled,
+        in the leading coordinates if they are long. `status` is "not identifiable" if an anchor lies in the
+        cone of the other columns (only told of data without noise), "max_outer" if the answer is not
+        settled.
 
     Raises
     ------
@@ -121,14 +123,17 @@ def auto(
     rng = check_generator(random_state)
     problem = Search.prepare(check_columns(M, negative), r, normalize, rng, n_jobs)
     anchors = problem.solve()
-    status: Status = "not identifiable" if problem.lies_in_cone(anchors) else "done"
+    status: Status = "done" if problem.settled else "max_outer"
+    if problem.lies_in_cone(anchors):
+        status = "not identifiable"
     scores = problem.importance(anchors)
-    keys = ("start", "criterion", "before", "after", "exchanges", "residual")
+    keys = ("start", "criterion", "before", "after", "exchanges", "residual", "settled")
     return Selection(
         anchors=best_first(scores, problem.r),
         scores=scores,
         method="auto",
         status=status,
+        converged=problem.settled,
         n_outer=len(problem.tried),
         history={key: np.array([row[key] for row in problem.tried]) for key in keys},
         seconds=time.perf_counter() - began,
@@ -147,7 +152,10 @@ def refine_anchors(
     """Descend from these anchors as `auto` does from its starts: new anchors, scores, what was done."""
     rng = check_generator(random_state)
     problem = Search.prepare(check_columns(M, negative), len(anchors), normalize, rng, n_jobs)
-    new = problem.descend({"given": np.asarray(anchors)})
+    given = np.asarray(anchors)
+    new = problem.descend({"given": given})
+    if problem.n > SMALL and problem.tried[-1]["residual"] >= problem.residual(given):
+        new = given  # what helps a sample of the columns need not help them all
     scores = problem.importance(new)
     row = {key: value for key, value in problem.tried[-1].items() if key != "start"}
     return best_first(scores, problem.r), scores, row
@@ -167,6 +175,7 @@ class Search:
     rng: np.random.Generator
     n_jobs: int | None
     tried: list[dict[str, Any]] = field(default_factory=list)
+    settled: bool = True
 
     @classmethod
     def prepare(
@@ -175,13 +184,15 @@ class Search:
         """Check r, scale the columns, look at the spectrum, keep the leading coordinates of long columns."""
         m, n = data.shape
         r = check_rank(r, n)
-        data = scaled(data, check_choice(normalize, "normalize", ("auto", "none", "l1", "sqrt")))
-        squares = squared_spectrum(data)
-        if squares is not None and squares[0] == 0.0:
+        data, _, squares = in_range(data)
+        if not squares.any():
             raise ValueError("M is zero: there is no column to choose.")
-        white = squares is not None and white_rank(squares, m, n)[0] <= r
-        noise = noise_variance(squares, m, n, r) if white and squares is not None else None
-        X = leading_coordinates(data, rng) if is_sparse(data) or min(m, n) > 2 * ROWS > 4 * r else data
+        data = scaled(data, check_choice(normalize, "normalize", ("auto", "none", "l1", "sqrt")))
+        spectrum = squared_spectrum(data)
+        white = spectrum is not None and white_rank(spectrum, m, n)[0] <= r
+        noise = noise_variance(spectrum, m, n, r) if white and spectrum is not None else None
+        rows = max(ROWS, 2 * r)
+        X = leading_coordinates(data, rows, rng) if is_sparse(data) or min(m, n) > 2 * rows else data
         X = np.ascontiguousarray(X, dtype=np.float64)
         lengths = np.sqrt(np.einsum("ij,ij->j", X, X))
         dark = lengths <= DARK * np.median(lengths[lengths > 0])
@@ -243,6 +254,7 @@ class Search:
             answers += self.improved(improve, unsettled())
         anchors, row = min(answers, key=lambda answer: answer[1]["after"])
         row["residual"] = self.residual(anchors)
+        self.settled = row["settled"]
         return anchors
 
     def improved(self, improve: Improve, starts: dict[str, Ints]) -> list[tuple[Ints, dict[str, Any]]]:
@@ -253,18 +265,25 @@ class Search:
             key = frozenset(start.tolist())
             if key not in known:
                 known[key] = improve(start)
-            criterion, before, after, count, anchors = known[key]
+            criterion, before, after, count, anchors, settled = known[key]
             residual = self.residual(anchors) if self.n <= SMALL else np.nan
-            self.note(name, criterion, before, after, count, residual)
+            self.note(name, criterion, before, after, count, residual, settled)
             answers.append((anchors, self.tried[-1]))
         return answers
 
     def note(
-        self, start: str, criterion: str, before: float, after: float, count: int, residual: float
+        self,
+        start: str,
+        criterion: str,
+        before: float,
+        after: float,
+        count: int,
+        residual: float,
+        settled: bool = True,
     ) -> None:
         """Add a row to the history."""
         row = {"start": start, "criterion": criterion, "before": before, "after": after}
-        self.tried.append(row | {"exchanges": count, "residual": residual})
+        self.tried.append(row | {"exchanges": count, "residual": residual, "settled": settled})
 
     def descent(self) -> Improve:
         """What improves anchors, on which criterion: see `Improve`."""
@@ -286,18 +305,18 @@ class Search:
             got = exchange_anchors(
                 D, choice[:, candidates], np.searchsorted(candidates, start), n_jobs=self.n_jobs
             )
-            return criterion, got.start, got.residual, got.n_exchanges, candidates[got.anchors]
+            return criterion, got.start, got.residual, got.n_exchanges, candidates[got.anchors], True
 
         return improve
 
     def likelihood_descent(self) -> Improve:
         """Descent on J."""
         scale = float(np.linalg.norm(self.X))
-        model = VertexModel(self.X / scale, self.r, float(self.noise or 0.0) / scale**2)
+        model = VertexModel(self.X / scale, float(self.noise or 0.0) / scale**2)
 
         def improve(start: Ints) -> Improved:
-            best, moves = model.descend(start)
-            return "likelihood", model.start(start).J, best.J, moves, best.anchors
+            got = model.descend(start)
+            return "likelihood", got.first, got.best.J, got.n_moves, got.best.anchors, got.settled
 
         return improve
 
@@ -411,8 +430,8 @@ class Search:
 
     def lies_in_cone(self, anchors: Ints) -> bool:
         """Whether an anchor is a nonnegative combination of columns other than itself and its copies."""
-        if self.noise != 0.0 or self.n > SMALL:
-            return False
+        if self.noise != 0.0 or self.n > SMALL or self.r >= min(self.X.shape):
+            return False  # with as many anchors as rows, noise would not be seen
         lengths = np.linalg.norm(self.choice, axis=0)
         unit = self.choice / np.where(lengths > 0, lengths, 1.0)
         for anchor in anchors:
@@ -443,17 +462,17 @@ def scaled(data: Columns, normalize: str) -> Columns:
     return data / scale
 
 
-def leading_coordinates(data: Columns, rng: np.random.Generator) -> Floats:
-    """The columns' coordinates in the leading left singular vectors.
+def leading_coordinates(data: Columns, rows: int, rng: np.random.Generator) -> Floats:
+    """The columns' coordinates in the leading left singular vectors, dense.
 
     What is orthogonal to all of these is lost, nearly the same whatever the anchors are.
     """
     from sklearn.utils.extmath import randomized_svd
 
     m, n = data.shape
-    if min(m, n) <= ROWS:
+    if min(m, n) <= rows:
         return dense_columns(data, slice(None))
-    _, s, Vt = randomized_svd(data, ROWS, n_iter=4, random_state=int(rng.integers(2**31)))
+    _, s, Vt = randomized_svd(data, rows, n_iter=4, random_state=int(rng.integers(2**31)))
     coordinates: Floats = s[:, None] * Vt
     return coordinates
 

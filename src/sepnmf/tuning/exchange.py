@@ -66,10 +66,10 @@ def exchange_anchors(
             H_k[touched], E_k[touched] = H_t, E_t
             need = float(w @ (E_k - E)) + LEAST_GAIN * residual
             perp = outside_span(C, C[:, anchors[others]], long)
-            perp[anchors] = 0.0
+            perp[(long <= SHORTEST * long.max())] = perp[anchors] = -1.0
             for top in range(0, len(F), BLOCK):
                 block = slice(top, top + BLOCK)
-                kernels.gains(F[block] - K[block] @ H_k.T, perp[block], w, E_k, bound[block])
+                kernels.gains(F[block] - K[block] @ H_k.T, long[block], perp[block], w, E_k, bound[block])
             order = np.flatnonzero(bound > need)
             order = order[np.argsort(-bound[order], kind="stable")]
             if len(order) == 0:
@@ -79,7 +79,7 @@ def exchange_anchors(
             sizes, P = np.empty(n, np.int64), np.empty((n, widest), np.int64)
             L, y = np.empty((n, widest, widest)), np.empty((n, widest))
             kernels.factor(G, B, H_k, sizes, P, L, y)
-            found, _ = kernels.search(
+            found = kernels.search(
                 F, K, long, lengths, perp, bound, order, G, B, H_k, E_k, w, k, need, sizes, P, L, y
             )
             if found < 0:
@@ -101,5 +101,5 @@ def outside_span(C: Floats, W: Floats, squares: Floats) -> Floats:
     if W.shape[1]:
         Q, _ = np.linalg.qr(W)
         rest -= np.square(Q.T @ C).sum(axis=0)
-    rest[(rest <= DISTINCT * squares) | (squares <= SHORTEST * squares.max())] = 0.0
+    rest[rest <= DISTINCT * squares] = 0.0
     return rest

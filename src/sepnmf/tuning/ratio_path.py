@@ -9,7 +9,7 @@ import numpy as np
 from sepnmf.methods.admm import admm
 from sepnmf.methods.picking import pick_anchors
 from sepnmf.selection import Selection
-from sepnmf.tuning.rank import noise_variance
+from sepnmf.tuning.spectrum import noise_variance
 from sepnmf.tuning.vertices import VertexModel
 from sepnmf.typing import ArrayLike, Floats, Ints, Seed
 from sepnmf.validation import Negative, check_count, check_data, check_rank
@@ -94,7 +94,7 @@ def tuned_admm(
     data = data / np.linalg.norm(data)
     squares = np.linalg.svd(data, compute_uv=False) ** 2
     rho = float(squares[: min(r, int((squares > 1e-15).sum()))][-1])
-    model = VertexModel(data, r, noise_variance(squares, m, n, r))
+    model = VertexModel(data, noise_variance(squares, m, n, r))
     low, high = LEAST, LARGEST
     best: tuple[float, Ints, Floats, Floats] | None = None
     n_inner = 0

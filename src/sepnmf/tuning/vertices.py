@@ -28,7 +28,7 @@ TRIAL_STEPS, TRIAL_SETTLED = 15, 1e-6  # the same for a first look at an exchang
 NEAR = 2  # columns tried in place of each anchor: so many near its vertex, so many that are explained worst
 FINALISTS = 5  # exchanges that are fitted to the end
 LEAST_GAIN = 1e-7
-MOST_MOVES = 100
+MOST_WORK = 3e9  # multiplications of a descent, some seconds: many anchors make for long ones
 
 
 class Vertices(NamedTuple):
@@ -40,13 +40,23 @@ class Vertices(NamedTuple):
     J: float
 
 
-class VertexModel:
-    """J for data M and r anchors."""
+class Descent(NamedTuple):
+    """Where a descent ended, the J it began with, and whether it ended because nothing helps."""
 
-    def __init__(self, M: Floats, r: int, noise: float) -> None:
+    best: Vertices
+    first: float
+    n_moves: int
+    settled: bool
+
+
+class VertexModel:
+    """J for data M with noise of a variance."""
+
+    def __init__(self, M: Floats, noise: float) -> None:
         self.Mt = np.ascontiguousarray(M.T)
         self.squares = np.einsum("ij,ij->i", self.Mt, self.Mt)
         self.price = PRICE * M.shape[0] * noise
+        self.work = 0.0
 
     def start(self, anchors: Ints) -> Vertices:
         """Vertices at the anchors."""
@@ -63,6 +73,7 @@ class VertexModel:
         E, total = np.empty(len(H)), float(self.squares.sum())
         Q = H.T @ H
         for _ in range(steps):
+            self.work += len(H) * len(anchors) * (len(W) + 4 * len(anchors))
             kernels.weigh(W.T @ W + self.price * np.linalg.inv(Q), self.Mt @ W, self.squares, owner, H, E)
             Q, MH = H.T @ H, self.Mt.T @ H
             W = np.linalg.solve(Q, MH.T).T.copy()
@@ -79,15 +90,17 @@ class VertexModel:
         kernels.weigh(G, B, self.squares, np.full(len(B), -1), at.H.copy(), misfit)
         return self.squares[:, None] - 2 * B + np.diag(G) - misfit[:, None], misfit
 
-    def descend(self, anchors: Ints) -> tuple[Vertices, int]:
-        """From these anchors, reassign them all or exchange one while J falls; and the number of moves."""
+    def descend(self, anchors: Ints) -> Descent:
+        """From these anchors, reassign them all or exchange one while J falls."""
+        self.work, n_moves = 0.0, 0
         best = self.start(anchors)
-        for moves in range(MOST_MOVES):
+        first = best.J
+        while self.work < MOST_WORK:
             better = self.reassigned(best) or self.exchanged(best)
             if better is None:
-                return best, moves
-            best = better
-        return best, MOST_MOVES
+                return Descent(best, first, n_moves, settled=self.work < MOST_WORK)
+            best, n_moves = better, n_moves + 1
+        return Descent(best, first, n_moves, settled=False)
 
     def reassigned(self, at: Vertices) -> Vertices | None:
         """To every vertex the column that is its copy at the least cost in all, if that lowers J."""
@@ -111,8 +124,8 @@ class VertexModel:
         for k in range(len(at.anchors)):
             near = np.argsort(costs[:, k], kind="stable")[:NEAR]
             for column in dict.fromkeys([*near, *worst]):
-                if not np.isfinite(costs[column, k]):
-                    continue  # fewer columns than that are left
+                if not np.isfinite(costs[column, k]) or self.work > MOST_WORK:
+                    continue  # fewer columns than that are left, or the work is enough
                 anchors, W = at.anchors.copy(), at.W.copy()
                 anchors[k], W[:, k] = column, self.Mt[column]
                 trials.append(self.fit(Vertices(anchors, W, at.H, np.inf), TRIAL_STEPS, TRIAL_SETTLED))
