@@ -717,7 +717,8 @@ def page_rae(result: dict[str, Any], method: str) -> str:
 
 RAE (`sepnmf.metrics.rae`; 1 is everything) with r chosen before any run: materials of a scene, substances,
 positions of the limbs, a tenth of the features, otherwise a round number. All methods get the same matrix,
-without columns of zeros, and {LIMIT} s ({AUTO_LIMIT} s for auto) and {MEMORY / 2**30:g} GB each; they are compared to four decimals.
+without columns of zeros, and {LIMIT} s ({AUTO_LIMIT} s for auto) and {MEMORY / 2**30:g} GB each; they are
+compared to four decimals.
 "bbc_news co-occurrence" is that of the words in at least 20 articles; HOG features are columns.
 
 {table(["data", "shape", "r", method, *names], rows)}
