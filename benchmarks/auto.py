@@ -357,7 +357,7 @@ def topics(args: Any) -> dict[str, Any]:
     data = load("bbc_news")
     words = np.array(data.column_names)
     classes = np.array([name.split(".")[0] for name in data.row_names])
-    selection = choose(data.M, TOPICS, args.method)
+    selection = choose(sepnmf.cooccurrence(data.M), TOPICS, args.method)
     weights = word_weights(data.M, selection.anchors)
     rows = []
     for k, anchor in enumerate(selection.anchors):

@@ -17,6 +17,7 @@ ROOMS = [
     "typing",
     "validation",
     "columns",
+    "text",
     "parallel",
     "model",
     "least_squares",

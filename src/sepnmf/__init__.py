@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sepnmf.methods.merit import merit_lam
     from sepnmf.registry import METHODS, select
     from sepnmf.selection import Selection
+    from sepnmf.text import cooccurrence
     from sepnmf.tuning import RankEstimate, auto, estimate_rank, tuned_admm
 
 __version__ = "0.1.0.dev0"
@@ -41,6 +42,7 @@ _HOME = {
     "Selection": "selection",
     "SeparableNMF": "estimators",
     "auto": "tuning",
+    "cooccurrence": "text",
     "estimate_rank": "tuning",
     "merit_lam": "methods.merit",
     "nnls": "least_squares",
@@ -57,6 +59,7 @@ __all__ = [
     "SeparableNMF",
     "admm",
     "auto",
+    "cooccurrence",
     "datasets",
     "dca",
     "estimate_rank",

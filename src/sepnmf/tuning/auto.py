@@ -36,6 +36,10 @@ CLUSTERS, PER_ANCHOR = 100, 25  # representatives at first, or so many for every
 SPREAD = (0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.45, 1.6)  # numbers of clusters in a consensus, times that
 SKEWERS = 1000  # random lines along which extreme columns become candidates
 DARK = 1e-3  # of the median column; a column shorter than this has the direction of its noise
+DENSE_SHARE, DENSE_SIZE = (
+    0.02,
+    125_000_000,
+)  # sparse data with more entries, of less than 1 GB, are faster dense
 CROWDED = 0.9  # of the squared length in a tenth of the columns: the others would have no say
 IN_CONE = 1e-6
 
@@ -470,8 +474,11 @@ def leading_coordinates(data: Columns, rows: int, rng: np.random.Generator) -> F
     from sklearn.utils.extmath import randomized_svd
 
     m, n = data.shape
+    crowded = is_sparse(data) and data.nnz > DENSE_SHARE * m * n and m * n <= DENSE_SIZE
+    if min(m, n) <= rows or crowded:
+        data = dense_columns(data, slice(None))
     if min(m, n) <= rows:
-        return dense_columns(data, slice(None))
+        return np.asarray(data)
     _, s, Vt = randomized_svd(data, rows, n_iter=4, random_state=int(rng.integers(2**31)))
     coordinates: Floats = s[:, None] * Vt
     return coordinates
