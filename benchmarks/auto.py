@@ -671,7 +671,7 @@ def page_scenes(result: dict[str, Any], method: str, results: dict[str, Any]) ->
             rows += [[other, *scene_row(row)] for other, row in ranked]
         parts.append(table(["method", "mean SAM", "seconds", "peak memory"], rows))
         if "anchors" in answer:
-            parts.append(f"\n![Abundance maps of {name}, found and reference](auto/abundances_{name}.svg)")
+            parts.append(f"\n![Abundance maps of {name}, found and reference](auto/abundances_{name}.png)")
         tried = history_table(answer.get("history", {}))
         if tried:
             parts.append(f"\nWhat was tried (`sel.history`):\n\n{tried}")
@@ -871,13 +871,14 @@ def draw(folder: Path, results: dict[str, Any], method: str) -> None:
         draw_rank(folder / "rank_samson.svg", results["rank"]["scenes"]["samson"])
     for name, answer in results.get("scenes", {}).get("scenes", {}).items():
         if "anchors" in answer and os.environ.get(loaders.VARIABLE):
-            draw_abundances(folder / f"abundances_{name}.svg", load(name), answer["anchors"])
+            draw_abundances(folder / f"abundances_{name}.png", load(name), answer["anchors"])
 
 
 def save(figure: Any, path: Path) -> None:
     import matplotlib.pyplot as plt
 
-    figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
+    metadata = {"Date": None} if path.suffix == ".svg" else None  # the same figures, the same file
+    figure.savefig(path, metadata=metadata, bbox_inches="tight", dpi=80)
     plt.close(figure)
 
 
