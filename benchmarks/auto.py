@@ -73,7 +73,7 @@ SHAPES, RANKS, RANK_NOISE, RANK_SEEDS = (
     ((50, 100), (100, 300), (200, 1000)),
     range(2, 21),
     (0, 0.01, 0.03, 0.05),
-    3,
+    1,
 )
 MILLION, MILLION_ROWS, MILLION_SEEDS = 10**6, 100, 3
 

@@ -7,7 +7,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sepnmf.columns import Columns, column_blocks, dense_columns, in_range, is_sparse, l1_lengths
+from sepnmf.columns import (
+    Columns,
+    column_blocks,
+    dense_columns,
+    in_range,
+    is_sparse,
+    l1_lengths,
+    squared_lengths,
+)
 from sepnmf.kernels import exchange as kernels
 from sepnmf.least_squares import nnls
 from sepnmf.methods import nfindr, snpa, spa, vca, xray
@@ -68,8 +76,8 @@ def auto(
     descends by exchanging one anchor at a time until no exchange helps; the best answer wins. More than a
     thousand columns with misfit are first averaged into a hundred clusters or more, nine times on random
     four fifths of them, because single columns at the rim are rarely the pure ones; of the nine answers the
-    most central is taken if it explains the data better than every start, otherwise the clusters are made
-    finer.
+    most central is taken if it explains the data better than every start. Otherwise there are twice as many
+    clusters, and then, from the best start, single columns are exchanged.
 
     Parameters
     ----------
@@ -79,9 +87,8 @@ def auto(
         Number of anchors, 1 ≤ r ≤ n.
     normalize : {"auto", "none", "l1", "sqrt"}, default "auto"
         Columns as they are, divided by their sums, or by the roots of their sums (counts, whose variance
-        grows with the mean). "auto" takes "sqrt" when a tenth of the columns have nine tenths of the sum of
-        squared sums (word counts do), else "none": equal weights for all columns would be weights for dark
-        ones.
+        grows with the mean). "auto" takes "sqrt" when a tenth of the columns have nine tenths of ‖M‖²_F (the
+        co-occurrences of words do), else "none": equal weights for all would be weights for dark columns.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
     random_state : None, int or numpy.random.Generator, default 0
@@ -95,8 +102,8 @@ def auto(
         `scores` are what the residual would gain without an anchor, relative to the data; zero for the
         other columns. `history` has a row per answer: its "start", the "criterion" it descended on, that
         "before" and "after", the "exchanges", its "residual" where it was computed, and whether it is
-        "settled": no exchange that was looked at helps. Residuals and scores are of the columns as scaled,
-        in the leading coordinates if they are long. `status` is "not identifiable" if an anchor lies in the
+        "settled": no exchange that was looked at helps. Residuals and scores are of the
+        columns as scaled. `status` is "not identifiable" if an anchor lies in the
         cone of the other columns (only told of data without noise), "max_outer" if the answer is not
         settled.
 
@@ -169,9 +176,11 @@ def refine_anchors(
 class Search:
     """Columns to choose among, what is known about them, and what has been tried.
 
-    X has the columns of M, scaled, or their leading coordinates; `choice` is the same with dark columns zero.
+    X has the columns of `data`, which are those of M scaled, or their leading coordinates; `choice` is the
+    same with dark columns zero.
     """
 
+    data: Columns
     X: Floats
     choice: Floats
     r: int
@@ -204,7 +213,7 @@ class Search:
         if dark.any() and n - dark.sum() >= r:
             choice = X.copy()
             choice[:, dark] = 0.0
-        return cls(X, choice, r, noise, rng, n_jobs)
+        return cls(data, X, choice, r, noise, rng, n_jobs)
 
     @property
     def n(self) -> int:
@@ -297,21 +306,27 @@ class Search:
         if self.noise is not None:
             U = leading_directions(self.X, self.r)
             X, choice, criterion = U.T @ X, U.T @ choice, "residual in the leading coordinates"
-        D = (
-            X
-            if self.n <= SMALL
-            else X[:, np.sort(self.rng.choice(self.n, min(SAMPLE, self.n), replace=False))]
-        )
+        sample, weights = self.weighted_sample()
+        D = X[:, sample]
         pool = np.arange(self.n) if self.n <= POOL else self.extreme_columns()
 
         def improve(start: Ints) -> Improved:
             candidates = pool if self.n <= POOL else np.union1d(pool, start)
-            got = exchange_anchors(
-                D, choice[:, candidates], np.searchsorted(candidates, start), n_jobs=self.n_jobs
-            )
+            place = np.searchsorted(candidates, start)
+            got = exchange_anchors(D, choice[:, candidates], place, weights, n_jobs=self.n_jobs)
             return criterion, got.start, got.residual, got.n_exchanges, candidates[got.anchors], True
 
         return improve
+
+    def weighted_sample(self) -> tuple[Ints, Floats]:
+        """Columns that stand for all of them, with weights: the longest, and of the others some by lot."""
+        if self.n <= max(SMALL, SAMPLE):
+            return np.arange(self.n), np.ones(self.n)
+        order = np.argsort(-np.einsum("ij,ij->j", self.X, self.X), kind="stable")
+        longest, others = order[: SAMPLE // 2], order[SAMPLE // 2 :]
+        drawn = np.sort(self.rng.choice(others, SAMPLE // 2, replace=False))
+        weights = np.repeat([1.0, len(others) / len(drawn)], [len(longest), len(drawn)])
+        return np.concatenate([longest, drawn]), weights
 
     def likelihood_descent(self) -> Improve:
         """Descent on J."""
@@ -341,22 +356,26 @@ class Search:
     # Many columns with misfit ------------------------------------------------------------------------
 
     def consensus(self, starts: dict[str, Ints]) -> Ints:
-        """The most central of the answers on clusters, finer until it explains more than every start."""
+        """The most central of the answers on clusters, if it explains more than every start.
+
+        If not, of twice as many clusters; and if those do not either, the best start with single columns
+        exchanged.
+        """
         residuals = {name: self.residual(anchors) for name, anchors in starts.items()}
         for name, value in residuals.items():
             self.note(name, "residual", value, value, 0, value)
         name = min(residuals, key=lambda key: residuals[key])
-        k = max(CLUSTERS, PER_ANCHOR * self.r)
-        while 4 * k <= self.n:  # clusters of fewer columns average nothing
-            anchors = self.most_central(
-                [a for f in SPREAD if (a := self.on_clusters(int(f * k))) is not None]
-            )
+        few = max(CLUSTERS, PER_ANCHOR * self.r)
+        for k in (few, 2 * few):
+            if 4 * k > self.n:
+                break  # clusters of fewer columns average nothing
+            answers = [self.on_clusters(int(f * k)) for f in SPREAD]
+            anchors = self.most_central([answer for answer in answers if answer is not None])
             if anchors is not None:
                 value = self.residual(anchors)
                 self.note(f"{k} clusters", "residual", residuals[name], value, 0, value)
                 if value <= residuals[name]:
                     return anchors
-            k *= 2
         anchors = self.descend({name: starts[name]})
         return anchors if self.tried[-1]["residual"] <= residuals[name] else starts[name]
 
@@ -401,16 +420,16 @@ class Search:
     # What an answer is worth -------------------------------------------------------------------------
 
     def residual(self, anchors: Ints) -> float:
-        """Σ_j min_{h ≥ 0} ‖x_j − X[:, anchors]h‖² over all columns."""
+        """Σ_j min_{h ≥ 0} ‖m_j − Wh‖² over all columns, with the anchors as the columns of W."""
         return sum(float(E.sum()) for _, _, E in self.weights(anchors))
 
     def weights(self, anchors: Ints) -> Iterator[tuple[tuple[Floats, ...], Floats, Floats]]:
         """Weights and misfits of the columns, block by block, with the problem they solve."""
-        W = self.X[:, anchors]
+        W = dense_columns(self.data, anchors)
         G = W.T @ W
         for block in column_blocks(64, self.n):
-            part = self.X[:, block]
-            problem = (G, np.ascontiguousarray(part.T @ W), np.einsum("ij,ij->j", part, part))
+            part = self.data[:, block]
+            problem = (G, np.ascontiguousarray(part.T @ W, dtype=np.float64), squared_lengths(part))
             H, E = np.zeros((len(problem[1]), len(anchors))), np.empty(len(problem[1]))
             with Workers(len(E), self.n_jobs) as workers:
                 workers.run(kernels.solve, *problem, -1, H, E)
@@ -452,7 +471,7 @@ def scaled(data: Columns, normalize: str) -> Columns:
     """The columns divided by their sums, by the roots of these, or not."""
     sums = l1_lengths(data)
     if normalize == "auto":
-        squares = np.sort(sums**2)[::-1]
+        squares = np.sort(squared_lengths(data))[::-1]
         tenth = max(len(squares) // 10, 1)
         crowded = len(squares) >= 10 and squares[:tenth].sum() > CROWDED * squares.sum()
         normalize = "sqrt" if crowded else "none"
