@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import nnls
 
 import sepnmf
@@ -131,6 +132,16 @@ def test_polishing_repairs_spa_where_midpoints_are_pushed_out():
     start = sepnmf.spa(M, 10, negative="allow").anchors
     assert set(start) != set(anchors)
     assert set(exchange_anchors(M, M, start).anchors) == set(anchors)
+
+
+def test_sparse_columns_give_the_same():
+    rng = np.random.default_rng(7)
+    M = rng.random((30, 60)) * (rng.random((30, 60)) < 0.3)
+    dense = exchange_anchors(M, M, np.arange(5))
+    thin = exchange_anchors(sparse.csc_array(M), sparse.csc_array(M), np.arange(5))
+    assert dense.anchors.tolist() == thin.anchors.tolist()
+    assert thin.residual == pytest.approx(dense.residual)
+    assert thin.n_exchanges > 0
 
 
 def test_number_of_threads_changes_nothing():

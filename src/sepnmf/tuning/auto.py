@@ -18,7 +18,7 @@ from sepnmf.columns import (
 )
 from sepnmf.kernels import exchange as kernels
 from sepnmf.least_squares import nnls
-from sepnmf.methods import nfindr, snpa, spa, vca, xray
+from sepnmf.methods import nfindr, preconditioned_spa, snpa, spa, vca, xray
 from sepnmf.parallel import Workers
 from sepnmf.selection import Selection, Status, best_first
 from sepnmf.tuning.clusters import bisecting_clusters, cluster_means
@@ -302,10 +302,15 @@ class Search:
         """What improves anchors, on which criterion: see `Improve`."""
         if self.noise is not None and self.n <= SMALL:
             return self.likelihood_descent()
-        X, choice, criterion = self.X, self.choice, "residual"
+        X: Columns = self.X
+        choice: Columns = self.choice
+        criterion = "residual"
+        if is_sparse(self.data):
+            X = choice = self.data
         if self.noise is not None:
             U = leading_directions(self.X, self.r)
-            X, choice, criterion = U.T @ X, U.T @ choice, "residual in the leading coordinates"
+            X, choice = U.T @ self.X, U.T @ self.choice
+            criterion = "residual in the leading coordinates"
         sample, weights = self.weighted_sample()
         D = X[:, sample]
         pool = np.arange(self.n) if self.n <= POOL else self.extreme_columns()
@@ -560,5 +565,6 @@ GREEDY: dict[str, Callable[[Floats, int, int], Ints]] = {
     "xray": lambda X, r, _: xray(X, r, negative="allow").anchors,
     "vca": lambda X, r, seed: vca(X, r, random_state=seed, negative="allow").anchors,
     "nfindr": lambda X, r, seed: nfindr(X, r, random_state=seed, negative="allow").anchors,
+    "preconditioned-spa": lambda X, r, _: preconditioned_spa(X, r, negative="allow").anchors,
     "spa on unit sums": spa_on_unit_sums,
 }

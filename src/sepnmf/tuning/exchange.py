@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sepnmf.columns import Columns, is_sparse, squared_lengths
 from sepnmf.kernels import exchange as kernels
 from sepnmf.parallel import Workers
 from sepnmf.typing import Floats, Ints
@@ -27,8 +28,8 @@ class Exchanged(NamedTuple):
 
 
 def exchange_anchors(
-    D: Floats,
-    C: Floats,
+    D: Columns,
+    C: Columns,
     start: Ints,
     weights: Floats | None = None,
     *,
@@ -39,16 +40,17 @@ def exchange_anchors(
     """From the columns `start` of C, exchange one for another as long as that explains D better.
 
     Anchors are taken in turn; each goes for the candidate that lowers Σ_j w_j min_{h ≥ 0} ‖d_j − Wh‖² most,
-    until a whole turn has changed nothing or `most` exchanges are made. `products` are CᵀD, if at hand.
+    until a whole turn has changed nothing or `most` exchanges are made. `products` are CᵀD, if at hand. Both
+    may be sparse: everything is done with inner products.
     """
     n = D.shape[1]
-    F = np.ascontiguousarray(C.T @ D if products is None else products)
+    F = inner_products(C, D) if products is None else products
     w = np.ones(n) if weights is None else weights
-    squares, long = np.einsum("ij,ij->j", D, D), np.einsum("ij,ij->j", C, C)
+    squares, long = squared_lengths(D), squared_lengths(C)
     lengths = np.sqrt(squares)
     anchors = np.array(start, dtype=np.int64)
     r = len(anchors)
-    K = np.ascontiguousarray(C.T @ C[:, anchors])
+    K = inner_products(C, C[:, anchors])
     B = np.ascontiguousarray(F[anchors].T)
     H, E = np.zeros((n, r)), np.empty(n)
     bound = np.empty(len(F))
@@ -86,7 +88,7 @@ def exchange_anchors(
                 quiet += 1
                 continue
             anchors[k] = found
-            K[:, k] = C.T @ C[:, found]
+            K[:, k] = inner_products(C, C[:, [found]])[:, 0]
             B[:, k] = F[found]
             H = H_k
             columns.run(kernels.solve, K[anchors], B, squares, -1, H, E)
@@ -95,11 +97,28 @@ def exchange_anchors(
     return Exchanged(anchors, residual, first, count)
 
 
-def outside_span(C: Floats, W: Floats, squares: Floats) -> Floats:
+def inner_products(A: Columns, B: Columns) -> Floats:
+    """AᵀB, dense."""
+    product = A.T @ B
+    return np.ascontiguousarray(product.toarray() if is_sparse(product) else product, dtype=np.float64)
+
+
+def outside_span(C: Columns, W: Columns, squares: Floats) -> Floats:
     """Squared length of what each column of C has outside the span of W; 0 where that is rounding error."""
-    rest = squares.copy()
-    if W.shape[1]:
-        Q, _ = np.linalg.qr(W)
-        rest -= np.square(Q.T @ C).sum(axis=0)
+    if W.shape[1] == 0:
+        return squares.copy()
+    rest: Floats
+    if is_sparse(C):
+        rest = squares - np.square(coordinates(inner_products(W, W), inner_products(W, C))).sum(axis=0)
+    else:
+        rest = squares - np.square(np.linalg.qr(W)[0].T @ C).sum(axis=0)
     rest[rest <= DISTINCT * squares] = 0.0
     return rest
+
+
+def coordinates(G: Floats, B: Floats) -> Floats:
+    """Coordinates of columns in an orthonormal basis of atoms, from the inner products G and B with these."""
+    values, vectors = np.linalg.eigh(G)
+    kept = values > DISTINCT * values[-1]
+    result: Floats = (vectors[:, kept].T @ B) / np.sqrt(values[kept, None])
+    return result
