@@ -173,7 +173,7 @@ def against_bandwidth(quick: bool) -> list[tuple[str, float, str]]:
 
 def against_transcription(quick: bool) -> list[tuple[str, float, str]]:
     rows = []
-    for n, outer, bound in ((55, 10, 10), (100, 10, 10), *(() if quick else ((1292, 1, 40),))):
+    for n, outer, bound in ((55, 10, 10), (100, 10, 10), *(() if quick else ((1292, 1, 40), (2048, 1, 40)))):
         M = data(n, 50 if n < 200 else 150)
         for p in (1, 3):
             rounds = 5 if n < 200 else 1  # in turn, the best of each: short times are the noisiest
