@@ -102,7 +102,9 @@ def estimate_rank(
             anchors = auto(data, r, negative="allow", normalize="none", **options).anchors
             W = dense_columns(data, anchors)
             H, rest = fitted(W, data)
-            if rest <= noise * (n + float(np.square(H).sum())) + 1e-10 * float(squares.sum()):
+            # The anchors' noise is the same for all columns: r columns of it, of so uncertain a strength.
+            slack = 1 + 4 * np.sqrt(2 / (m * r))
+            if rest <= noise * (n + slack * float(np.square(H).sum())) + 1e-10 * float(squares.sum()):
                 evidence = f"{k} singular values stand out of noise, and {r} columns explain them."
                 return RankEstimate(r, r, evidence, spectrum)
     if min(m, n) < FEWEST:
