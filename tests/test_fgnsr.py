@@ -45,7 +45,7 @@ def random_state_of_kernel(n, seed):
 def test_advance_is_the_projected_step_from_the_extrapolated_point(n, compiled, monkeypatch):
     if not compiled:
         n = min(n, 65)
-        for name in ("diagonal", "squares"):
+        for name in ("diagonal", "lengths"):
             monkeypatch.setattr(kernels, name, getattr(kernels, name).py_func)
     advance = kernels.advance if compiled else kernels.advance.py_func
     X, X_old, G, cost, w = random_state_of_kernel(n, seed=n)

@@ -2,18 +2,8 @@
 
 from numba import njit
 
-from sepnmf.kernels.omega import SUMS, diagonal
-
-
-@njit(cache=True, nogil=True, fastmath=SUMS)
-def squares(x, y):  # type: ignore[no-untyped-def]
-    """Σ (x_j − y_j)² and Σ y_j²."""
-    zero = x.dtype.type(0)
-    moved, length = zero, zero
-    for j in range(x.size):
-        moved += (x[j] - y[j]) ** 2
-        length += y[j] ** 2
-    return moved, length
+from sepnmf.kernels.omega import diagonal
+from sepnmf.kernels.splitting import lengths
 
 
 @njit(cache=True, nogil=True)
@@ -46,4 +36,4 @@ def advance(first, X, X_old, G, beta, step, cost, w, diag, diag_old, sizes):  # 
         for j in range(z.size):
             new[j] = min(max(z[j], 0.0), w[j] * level)
         new[i] = t
-        sizes[i, 0], sizes[i, 1] = squares(x, new)
+        sizes[i, 0], sizes[i, 1] = lengths(new, x)

@@ -165,10 +165,11 @@ def refine_anchors(
     problem = Search.prepare(check_columns(M, negative), len(anchors), normalize, rng, n_jobs)
     given = np.asarray(anchors)
     new = problem.descend({"given": given})
-    if problem.n > SMALL and problem.tried[-1]["residual"] >= problem.residual(given):
-        new = given  # what helps a sample of the columns need not help them all
-    scores = problem.importance(new)
     row = {key: value for key, value in problem.tried[-1].items() if key != "start"}
+    if problem.noise is None and problem.n > SMALL and row["residual"] >= problem.residual(given):
+        # What helps a sample of the columns need not help them all.
+        new, row = given, row | {"after": row["before"], "exchanges": 0, "residual": problem.residual(given)}
+    scores = problem.importance(new)
     return best_first(scores, problem.r), scores, row
 
 
@@ -313,10 +314,11 @@ class Search:
             criterion = "residual in the leading coordinates"
         sample, weights = self.weighted_sample()
         D = X[:, sample]
-        pool = np.arange(self.n) if self.n <= POOL else self.extreme_columns()
+        bright = np.flatnonzero(self.choice.any(axis=0))
+        pool = bright if len(bright) <= POOL else self.extreme_columns()
 
         def improve(start: Ints) -> Improved:
-            candidates = pool if self.n <= POOL else np.union1d(pool, start)
+            candidates = np.union1d(pool, start)
             place = np.searchsorted(candidates, start)
             got = exchange_anchors(D, choice[:, candidates], place, weights, n_jobs=self.n_jobs)
             return criterion, got.start, got.residual, got.n_exchanges, candidates[got.anchors], True
