@@ -28,6 +28,8 @@ ROOMS = [
     "metrics",
     "estimators",
     "datasets",
+    "experiments",
+    "cli",
 ]
 
 

@@ -1,5 +1,12 @@
 """Data with known anchors."""
 
+from sepnmf.datasets.gestures import (
+    Gestures,
+    load_gestures_binary,
+    load_gestures_gray,
+    load_goyal_2020,
+    load_hgm4,
+)
 from sepnmf.datasets.loaders import (
     Dataset,
     load_amino_acids,
@@ -13,9 +20,14 @@ from sepnmf.datasets.synthetic import make_dirichlet, make_midpoint
 
 __all__ = [
     "Dataset",
+    "Gestures",
     "load_amino_acids",
     "load_bbc_news",
     "load_cbcl_faces",
+    "load_gestures_binary",
+    "load_gestures_gray",
+    "load_goyal_2020",
+    "load_hgm4",
     "load_jasper_ridge",
     "load_samson",
     "load_swimmer",

@@ -58,6 +58,14 @@ SOURCES = {
             "bbc.docs": "25c526968363d75009113594e2441011b921ff9eb4b835d221cd47390e22ec50",
         },
     ),
+    "gestures_binary": Source(
+        "https://github.com/stes/gestures",
+        {"fist_five_peace_300each.npz": "3af1f992a6c7ee14dcdfc9560aa68a65a8479f42c2d441b045156be35b6ca4f2"},
+    ),
+    "gestures_gray": Source(
+        "https://github.com/ardamavi/Sign-Language-Digits-Dataset",
+        {"gray64_all10.npz": "be47ed0aef43e97200fd6edcc52cc091944530d5c5e27f03686e2b35771e894e"},
+    ),
 }
 
 
@@ -268,3 +276,13 @@ def read(folder: str, file: str) -> BytesIO:
             f"it is damaged or another version; download it again from {source.url}."
         )
     return BytesIO(content)
+
+
+def available(folder: str) -> str:
+    """Why a folder's data cannot be read; an empty text if they can."""
+    try:
+        for file in SOURCES[folder].files:
+            read(folder, file)
+    except (FileNotFoundError, ValueError) as error:
+        return str(error)
+    return ""

@@ -1,0 +1,98 @@
+"""The command line: words to calls; nothing is computed here."""
+
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from sepnmf.parallel import available_cores
+
+app = typer.Typer(
+    help="Find the few columns of a matrix that explain all the others.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+complaints = Console(stderr=True)
+
+
+@app.callback()
+def main() -> None:
+    """Find the few columns of a matrix that explain all the others."""
+
+
+@app.command()
+def reproduce(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="What to run; without, all but the searches.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--list", help="Show what there is, and stop.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer levels and trials: minutes.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Trials at a time.")] = available_cores(),
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("reproduced"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with what is in the folder.")] = False,
+) -> None:
+    """Run the paper's experiments: tables, figures and a page that says which claims hold."""
+    try:
+        from sepnmf.experiments import EXPERIMENTS, TABLES, runner
+    except ModuleNotFoundError as error:
+        stop(
+            f"{error.name} is not installed, and the experiments need it: pip install 'sepnmf[experiments]'."
+        )
+    if show:
+        listing = Table("name", "what it is", box=None)
+        for name, experiment in EXPERIMENTS.items():
+            listing.add_row(name, experiment.title)
+        console.print(listing)
+        return
+    unknown = [name for name in names or () if name not in EXPERIMENTS]
+    if unknown:
+        stop(f"There is no experiment {unknown[0]!r}: choose among {', '.join(EXPERIMENTS)}.")
+    chosen = [EXPERIMENTS[name] for name in dict.fromkeys(names or TABLES)]
+    columns = (
+        TextColumn("{task.description:16}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    try:
+        with Progress(*columns, console=console) as bars:
+            tasks = {experiment.name: bars.add_task(experiment.name, total=None) for experiment in chosen}
+            runner.reproduce(
+                chosen,
+                out,
+                page=[EXPERIMENTS[name] for name in TABLES],
+                scale="quick" if quick else "full",
+                jobs=jobs,
+                resume=resume,
+                progress=lambda experiment, done, total: bars.update(
+                    tasks[experiment.name], completed=done, total=total
+                ),
+                say=lambda line: bars.console.print(line, markup=False, highlight=False, soft_wrap=True),
+            )
+    except FileExistsError as error:
+        stop(str(error))
+    except KeyboardInterrupt:
+        stop(f"Stopped. What was measured is in {out}: go on with --resume.", code=130)
+    console.print(
+        f"{out / 'paper.md'} is the page; tables, figures and the manifest are beside it.", markup=False
+    )
+
+
+def stop(message: str, code: int = 2) -> NoReturn:
+    """End with one line: what is wrong, where, what to do."""
+    complaints.print(message, markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(code)

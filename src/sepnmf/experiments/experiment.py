@@ -1,0 +1,82 @@
+"""What an experiment is: a list of independent trials, how to run one, and what to show of the results."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Scale = Literal["full", "quick", "toy"]
+Value = str | int | float | None
+Row = dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure of the paper, or a demonstration of ours.
+
+    Attributes
+    ----------
+    name : str
+        What `sepnmf reproduce` calls it.
+    title : str
+        One line for the list.
+    trials : callable
+        `trials(scale)` lists the trials. A trial is a flat dictionary of plain values that determines its
+        result completely, seeds and parameters included; it is also its key in the store.
+    run : callable
+        `run(**trial)` returns the measured rows: a list of flat dictionaries. A function of a module, so that
+        it can be sent to another process.
+    draw : callable
+        `draw(frame)` returns figures by name. `frame` has a row per measured row, with the trial's columns.
+    tell : callable
+        `tell(frame)` returns the section of the page, in Markdown: the paper's values, ours, and whether
+        the claim holds. Figures are shown with `figure(name, caption)`.
+    data : tuple of str
+        Folders of real data it needs.
+    best : callable, optional
+        For a search of parameters: `best(frame)` returns what it found, by condition. Its trials are searches
+        that keep their evaluations in files of their own: `run` gets a `folder` for them.
+    """
+
+    name: str
+    title: str
+    trials: Callable[[Scale], list[Row]]
+    run: Callable[..., list[Row]]
+    draw: "Callable[[pd.DataFrame], dict[str, Figure]]"
+    tell: "Callable[[pd.DataFrame], str]"
+    data: tuple[str, ...] = ()
+    best: "Callable[[pd.DataFrame], dict[str, dict[str, object]]] | None" = None
+
+
+def pick(scale: Scale, full: Any, quick: Any, toy: Any) -> Any:
+    """What belongs to the scale."""
+    return {"full": full, "quick": quick, "toy": toy}[scale]
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table in Markdown."""
+    names = list(head)
+    lines: list[Iterable[object]] = [names, ["---"] * len(names), *rows]
+    return "\n".join(f"| {' | '.join(cell(value) for value in line)} |" for line in lines)
+
+
+def cell(value: object) -> str:
+    """A value for a reader: three digits, a dash where there is none."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    return f"{value:.3g}" if isinstance(value, float) else str(value).replace("|", "\\|")
+
+
+def figure(name: str, caption: str) -> str:
+    """A figure of the page, by the name `draw` gave it."""
+    return f"![{caption}](paper/{name}.svg)\n\n*{caption}*"
+
+
+def verdict(holds: bool | None, words: str) -> str:
+    """The line that says whether a claim holds; None for a claim that cannot be told from these results."""
+    mark = {True: "Holds", False: "Does not hold", None: "Partly"}[holds]
+    return f"**{mark}.** {words}"

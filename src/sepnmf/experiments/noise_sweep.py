@@ -1,0 +1,245 @@
+"""Success, MRSA, RAE and seconds over twenty noise levels: the paper's figures of the synthetic data."""
+
+from typing import TYPE_CHECKING
+
+from sepnmf.experiments import recovery
+from sepnmf.experiments.experiment import Experiment, Row, Scale, figure, pick, table, verdict
+from sepnmf.experiments.labels import DATA, NORM, curves, panels, shared_legend, variant
+from sepnmf.experiments.recovery import LEVELS, NEAREST, SWITCH
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+OTHERS = (*recovery.BASELINES, "auto")
+TUNED, HONEST = "two regimes", "one vector"
+ORDER = [("admm", 1), ("admm", 2), ("admm", 3), ("admm", 4), ("dca", 1), *((name, 0) for name in OTHERS)]
+ORDER.append((NEAREST, 0))
+# What the paper says of its figures: up to which noise the success rate stays at (nearly) one.
+PAPER_UNTIL = {
+    ("type1", "l1", "admm"): 1.0,
+    ("type1", "nuclear", "admm"): 1.0,
+    ("type2", "l1", "admm"): 0.3,
+    ("type2", "nuclear", "admm"): 0.3,
+    ("type1", "", "spa"): 10**-1.5,
+    ("type1", "", "fgnsr"): 10**-1.5,
+    ("type1", "", "merit"): 0.5,
+}
+
+
+def trials(scale: Scale) -> list[Row]:
+    """Every method at every level; on Type 1 the two algorithms also with one parameter vector throughout."""
+    levels = pick(scale, LEVELS, LEVELS[1::4], LEVELS[4::12])
+    found: list[Row] = []
+    for data in recovery.TYPES:
+        for noise in levels:
+            for method in (*OTHERS, *((NEAREST,) if data == "type1" else ())):
+                head: Row = {"data": data, "method": method, "norm": "", "p": 0, "mode": "", "protocol": ""}
+                found += [head | {"noise": noise, "seed": seed} for seed in range(pick(scale, 50, 4, 2))]
+            for norm in pick(scale, recovery.NORMS, recovery.NORMS, ("l1",)):
+                for method, p, mode in recovery.variants(norm):
+                    found += ratio_trials(scale, data, noise, norm, method, p, mode)
+    return found
+
+
+def ratio_trials(
+    scale: Scale, data: str, noise: float, norm: str, method: str, p: int, mode: str
+) -> list[Row]:
+    """Trials of one variant at one level, by the paper's protocol and on Type 1 by an honest one too.
+
+    The nuclear norm is slow: what the paper does not show of it gets twenty instances.
+    """
+    few = norm == "nuclear" and mode == "exact"
+    protocols = {HONEST: "all"} if data == "type2" else {TUNED: regime(noise), HONEST: "all"}
+    found: list[Row] = []
+    for protocol, tuned_for in protocols.items():
+        slow = few or (norm == "nuclear" and data == "type1" and protocol == HONEST)
+        seeds = pick(scale, 20 if slow else 50, 2 if slow else 4, 1)
+        head = recovery.ratio_trial(data, norm, method, p, mode, tuned_for) | {"protocol": protocol}
+        found += [head | {"noise": noise, "seed": seed} for seed in range(seeds)]
+    return found
+
+
+def regime(noise: float) -> str:
+    """The paper's two configurations for Type 1."""
+    return "low" if noise < SWITCH else "high"
+
+
+def run(protocol: str, **trial: object) -> list[Row]:
+    """One trial; the protocol only says how its parameters were chosen."""
+    return recovery.recover(**trial)  # type: ignore[arg-type]
+
+
+def shown(frame: "pd.DataFrame", data: str, norm: str, mode: str, protocol: str) -> "pd.DataFrame":
+    """What belongs into a panel: one norm, mode and protocol, and the methods that have none of these."""
+    one_mode = (frame["method"] == "admm") & (frame["p"] == 1)  # the printed map is exact for p = 1
+    ratio = (frame["norm"] == norm) & ((frame["mode"] == mode) | one_mode) & (frame["protocol"] == protocol)
+    return frame[(frame["data"] == data) & (ratio | (frame["norm"] == ""))]
+
+
+def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
+    """Per data type: success and seconds (as in the paper), MRSA and RAE; then protocols and modes."""
+    figures = {}
+    for data in recovery.TYPES:
+        protocol = TUNED if data == "type1" else HONEST
+        norms = [norm for norm in recovery.NORMS if norm in set(frame["norm"])]
+        for name, measures in (("sweep", ("success", "seconds")), ("errors", ("mrsa", "rae"))):
+            picture, axes = panels(len(norms), 2)
+            for line, norm in zip(axes, norms, strict=True):
+                part = shown(frame, data, norm, "paper", protocol)
+                for panel, measure in zip(line, measures, strict=True):
+                    curves(panel, part, "noise", measure, order=ORDER)
+                    panel.set_title(f"{DATA[data]}, {NORM[norm]} norm", fontsize=10)
+            shared_legend(picture, axes)
+            figures[f"{name}-{data}"] = picture
+    figures["protocols"] = draw_protocols(frame)
+    return figures
+
+
+def draw_protocols(frame: "pd.DataFrame") -> "Figure":
+    """Type 1 by both protocols and both modes, entrywise norm; the trivial rule in every panel."""
+    picture, axes = panels(2, 2)
+    for line, protocol in zip(axes, (TUNED, HONEST), strict=True):
+        for panel, mode in zip(line, ("paper", "exact"), strict=True):
+            part = shown(frame, "type1", "l1", mode, protocol)
+            keep = part["method"].isin(["admm", "dca", "auto", NEAREST])
+            curves(panel, part[keep], "noise", "success", order=ORDER)
+            panel.axvline(0.43, color="0.6", linewidth=1, linestyle=":")
+            panel.set_title(f"Type 1, {protocol}, {mode} mode", fontsize=10)
+    shared_legend(picture, axes)
+    return picture
+
+
+def reaches(part: "pd.DataFrame") -> float:
+    """The largest level up to which the success rate is at least 0.95 at every level; 0 if at none."""
+    best = 0.0
+    for noise, rate in part.groupby("noise")["success"].mean().items():
+        if rate < 0.95:
+            break
+        best = float(noise)
+    return best
+
+
+def tell(frame: "pd.DataFrame") -> str:
+    """How far each method goes, in each mode and by each protocol."""
+    parts = ["## Noise sweeps (the figures of Type 1 and Type 2 data)"]
+    parts.append(
+        "Success rate, MRSA, RAE and seconds at noise levels in [0.01, 1]. The numbers below say up to "
+        "which level a method finds all anchors on at least 95 % of the instances at every level so far, "
+        "and its mean success rate over all levels."
+    )
+    for data in recovery.TYPES:
+        parts += [tell_type(frame, data)]
+    parts.append(tell_protocols(frame))
+    return "\n\n".join(parts)
+
+
+def tell_type(frame: "pd.DataFrame", data: str) -> str:
+    """The table and the figures of a data type."""
+    protocol = TUNED if data == "type1" else HONEST
+    lines = []
+    for method, p in ORDER:
+        rows = frame[(frame["data"] == data) & (frame["method"] == method) & (frame["p"] == p)]
+        for norm in recovery.NORMS if method in ("admm", "dca") else ("",):
+            cells = []
+            for mode in ("paper", "exact"):
+                part = shown(rows, data, norm, mode, protocol)
+                cells += [reaches(part), float(part["success"].mean()), float(part["seconds"].median())]
+            if method not in ("admm", "dca"):
+                cells[3:] = [None] * 3  # type: ignore[list-item]
+            if not rows.empty and (norm == "" or norm in set(rows["norm"])):
+                said = PAPER_UNTIL.get((data, norm, method))
+                lines.append((variant(method, p), NORM[norm], said, *cells))
+    head = (
+        "method",
+        "norm",
+        "until: paper",
+        "paper mode",
+        "mean",
+        "seconds",
+        "exact mode",
+        "mean",
+        "seconds",
+    )
+    words = [
+        f"### {DATA[data]}",
+        table(head, lines),
+        figure(f"sweep-{data}", f"{DATA[data]}: success, seconds"),
+    ]
+    words.append(figure(f"errors-{data}", f"{DATA[data]}: MRSA (0 is perfect) and RAE (1 is perfect)"))
+    return "\n\n".join([*words, judge(frame, data, protocol)])
+
+
+def judge(frame: "pd.DataFrame", data: str, protocol: str) -> str:
+    """Whether the paper's sentence on a data type holds."""
+    ours = {
+        (norm, p): reaches(
+            shown(frame[(frame["method"] == "admm") & (frame["p"] == p)], data, norm, "paper", protocol)
+        )
+        for norm in recovery.NORMS
+        for p in recovery.POWERS
+        if norm in set(frame["norm"])
+    }
+    best = max(ours, key=lambda pair: ours[pair])
+    reached = f"p = {best[1]}, {NORM[best[0]]} norm: up to ε = {ours[best]:.3g}"
+    if data == "type2":
+        return verdict(
+            ours[best] > 0.25,
+            '"Every method maintains a success rate near unity until ε ≈ 0.3": '
+            f"the best of ADMM-P is {reached}.",
+        )
+    top = max(LEVELS)
+    return verdict(
+        True if ours[best] >= top else None,
+        '"ADMM-P maintains a perfect success rate across the entire noise sweep": '
+        f"the best is {reached}, with two parameter vectors chosen with the true anchors in hand. Beyond "
+        "ε ≈ 0.43 the labelled anchors lie in the cone of the other columns (fact 7 below), where a success "
+        f"says that the parameters make the method prefer central columns: the rule “{NEAREST}” succeeds "
+        "there too.",
+    )
+
+
+def tell_protocols(frame: "pd.DataFrame") -> str:
+    """Type 1: the same algorithm when its parameters are not chosen per regime with the answer."""
+    part = frame[frame["data"] == "type1"]
+    below, beyond = part["noise"] < 0.43, part["noise"] > 0.43
+    lines = []
+    for method, p in ORDER[:5]:
+        for norm in [norm for norm in recovery.NORMS if norm in set(frame["norm"])]:
+            row = [variant(method, p), NORM[norm]]
+            for protocol in (TUNED, HONEST):
+                for mode in ("paper", "exact"):
+                    rows = shown(
+                        part[(part["method"] == method) & (part["p"] == p)], "type1", norm, mode, protocol
+                    )
+                    means = [rows[region.loc[rows.index]]["success"].mean() for region in (below, beyond)]
+                    row.append(" / ".join(f"{mean:.2f}" for mean in means))
+            lines.append(row)
+    for method in ("merit", "auto", NEAREST):
+        rows = part[part["method"] == method]
+        means = [rows[region.loc[rows.index]]["success"].mean() for region in (below, beyond)]
+        lines.append([variant(method), "", " / ".join(f"{mean:.2f}" for mean in means), "", "", ""])
+    head = ("method", "norm", "two regimes: paper mode", "exact mode", "one vector: paper mode", "exact mode")
+    return "\n\n".join(
+        [
+            "### Type 1 without the answer in hand",
+            "Mean success rate below / beyond ε = 0.43. *Two regimes* is the paper's protocol: one parameter "
+            f"vector for ε < {SWITCH:.4f} and another beyond, which needs to know ε. *One vector* is chosen "
+            "once, on other instances of all levels. `auto` has no parameter.",
+            table(head, lines),
+            figure(
+                "protocols",
+                "Type 1 by both protocols; the dotted line is where the data stop being separable",
+            ),
+        ]
+    )
+
+
+EXPERIMENT = Experiment(
+    name="noise-sweep",
+    title="Success, MRSA, RAE and seconds over 20 noise levels, against five baselines",
+    trials=trials,
+    run=run,
+    draw=draw,
+    tell=tell,
+)

@@ -1,0 +1,148 @@
+"""Anchors of the paper's synthetic data: one trial, what it measures, and the parameters that were found."""
+
+import json
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from sepnmf.datasets import make_dirichlet, make_midpoint
+from sepnmf.experiments.experiment import Row
+from sepnmf.metrics import mrsa, rae
+from sepnmf.registry import select
+from sepnmf.selection import Selection
+from sepnmf.typing import Floats, Ints
+
+LEVELS = tuple(np.logspace(-2, 0, 20).tolist())  # the paper's noise levels
+SWITCH = LEVELS[12]  # 0.1833, where the paper changes the parameters on Type 1
+POWERS = (1, 2, 3, 4)
+NORMS = ("l1", "nuclear")
+TYPES = ("type1", "type2")
+BASELINES = ("spa", "fgnsr", "merit", "vca", "xray")
+NEAREST = "nearest the mean"  # not a method: what a success on Type 1 beyond ε ≈ 0.43 is worth
+SIZES = {  # m, n and r
+    "small": {"type1": (30, 35, 5), "type2": (30, 60, 5)},
+    "medium": {"type1": (50, 55, 10), "type2": (50, 100, 10)},
+    "large": {"type1": (100, 110, 20), "type2": (100, 200, 20)},
+}
+PARAMETERS = Path(__file__).parent / "parameters" / "recovery.json"
+
+
+def instance(data: str, noise: float, seed: int, size: str = "medium") -> tuple[Floats, Ints]:
+    """M and its anchors.
+
+    The large Type 1 has 20 anchors, so 190 midpoints; the paper's 110 columns keep 90.
+    """
+    m, n, r = SIZES[size][data]
+    if data == "type2":
+        return make_dirichlet(noise, m=m, n=n, r=r, random_state=seed)
+    M, anchors = make_midpoint(noise, m=m, r=r, random_state=seed)
+    if M.shape[1] <= n:
+        return M, anchors
+    others = np.setdiff1d(np.arange(M.shape[1]), anchors)
+    kept = np.sort(np.append(anchors, np.random.default_rng(seed).permutation(others)[: n - r]))
+    return M[:, kept], np.searchsorted(kept, anchors)
+
+
+def ratio_options(method: str, p: int, norm: str, mode: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of `admm` or `dca` in paper mode (the printed formulas) or exact mode."""
+    options: dict[str, Any] = {"p": p, "norm": norm, "lam": parameters["lam"], "n_jobs": 1}
+    if method == "admm":
+        rho = tuple(parameters[name] for name in ("rho1", "rho2", "rho3"))
+        return options | {"rho": rho, "prox": mode}
+    v_update = "projected" if mode == "paper" else "exact"
+    return options | {"rho": parameters["rho"], "beta": parameters["beta"], "v_update": v_update}
+
+
+def parameter_names(method: str) -> tuple[str, ...]:
+    """What there is to tune."""
+    return ("lam", "rho1", "rho2", "rho3") if method == "admm" else ("lam", "rho", "beta")
+
+
+def modes(method: str, p: int, norm: str = "l1") -> tuple[str, ...]:
+    """Both modes; only one for ADMM-P with p = 1, and for DCA with the nuclear norm.
+
+    The printed map of ADMM-P with p = 1 is exact. The nuclear norm's map on Ω has no closed form: each inner
+    iteration of an exact DCA is hundreds of singular value decompositions.
+    """
+    alone = (method == "admm" and p == 1) or (method == "dca" and norm == "nuclear")
+    return ("paper",) if alone else ("paper", "exact")
+
+
+def variants(norm: str) -> list[tuple[str, int, str]]:
+    """Method, power and mode of everything the paper proposes with a norm."""
+    pairs = [("dca", 1), *(("admm", p) for p in POWERS)]
+    return [(method, p, mode) for method, p in pairs for mode in modes(method, p, norm)]
+
+
+def choose(M: Floats, r: int, method: str, **options: Any) -> Selection:
+    """Anchors by any method, or the columns nearest the mean; a run that does not converge is a result."""
+    if method == NEAREST:
+        distances = np.linalg.norm(M - M.mean(axis=1, keepdims=True), axis=0)
+        return Selection(anchors=np.argsort(distances)[:r], scores=-distances, method=method, seconds=0.0)
+    if method in ("vca",):
+        options["random_state"] = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return select(M, r, method=method, negative="allow", **options)
+
+
+def recover(
+    data: str,
+    noise: float,
+    seed: int,
+    method: str,
+    norm: str = "",
+    p: int = 0,
+    mode: str = "",
+    size: str = "medium",
+    max_outer: int = 100,
+    max_inner: int = 10,
+    regime: str = "",
+    **parameters: Any,
+) -> list[Row]:
+    """One trial: anchors found, success, MRSA, RAE, seconds and iterations.
+
+    `regime` only says what the parameters were tuned for.
+    """
+    M, anchors = instance(data, noise, seed, size)
+    options: dict[str, Any] = {}
+    if method in ("admm", "dca"):
+        options = ratio_options(method, p, norm, mode, parameters)
+        options |= {"max_outer": max_outer, "max_inner": max_inner}
+    found = choose(M, len(anchors), method, **options)
+    hits = len(np.intersect1d(found.anchors, anchors))
+    return [
+        {
+            "success": int(hits == len(anchors)),
+            "found": hits / len(anchors),
+            "mrsa": mrsa(M[:, found.anchors], M[:, anchors]),
+            "rae": rae(M, found.anchors),
+            "seconds": found.seconds,
+            "n_inner": found.n_inner,
+            "status": found.status,
+        }
+    ]
+
+
+@cache
+def tuned() -> dict[str, Any]:
+    """Parameters found by `sepnmf reproduce tune-recovery`, by condition."""
+    content: dict[str, Any] = json.loads(PARAMETERS.read_text())
+    return content["conditions"]  # type: ignore[no-any-return]
+
+
+def condition_name(data: str, norm: str, method: str, p: int, mode: str, regime: str) -> str:
+    """How a condition is called in the parameter file and in the storage of its search."""
+    return f"{data} {norm} {method} p={p} {mode} {regime}"
+
+
+def ratio_trial(data: str, norm: str, method: str, p: int, mode: str, regime: str) -> Row:
+    """The part of a trial that says which variant runs, with the parameters tuned for a regime."""
+    name = condition_name(data, norm, method, p, mode, regime)
+    parameters: Row = tuned()[name]["parameters"]
+    head: Row = {"data": data, "method": method, "norm": norm, "p": p, "mode": mode, "regime": regime}
+    return head | parameters

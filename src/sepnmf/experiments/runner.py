@@ -1,0 +1,195 @@
+"""Runs experiments: trials in parallel, results kept as they come; then tables, figures, page, manifest."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from sepnmf.datasets.loaders import available
+from sepnmf.experiments.experiment import Experiment, Row, Scale
+from sepnmf.experiments.page import write_page
+from sepnmf.experiments.store import Store
+from sepnmf.parallel import available_cores
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PACKAGES = ("sepnmf", "numpy", "scipy", "scikit-learn", "numba", "optuna", "scikit-image", "pandas", "joblib")
+STORE = "results.sqlite"
+
+Progress = Callable[[Experiment, int, int], None]
+
+
+def reproduce(
+    experiments: Sequence[Experiment],
+    out: Path,
+    *,
+    page: Sequence[Experiment] = (),
+    scale: Scale = "full",
+    jobs: int = 1,
+    resume: bool = False,
+    progress: Progress = lambda experiment, done, total: None,
+    say: Callable[[str], None] = lambda line: None,
+) -> dict[str, "pd.DataFrame"]:
+    """Run experiments and write what they measured.
+
+    Parameters
+    ----------
+    experiments : sequence of Experiment
+        What to run.
+    out : Path
+        Folder for results.sqlite, paper.md and, in a folder `paper`, a CSV and a Parquet file per experiment,
+        figures as SVG and PNG, and manifest.json.
+    page : sequence of Experiment, optional
+        What paper.md has a section on, if all its results are there; by default `experiments`.
+    scale : {"full", "quick", "toy"}, default "full"
+        How many levels and trials.
+    jobs : int, default 1
+        Trials that run at a time, through joblib's backend. The results do not depend on it, but for seconds.
+    resume : bool, default False
+        Go on with the results in `out`; nothing that is there is measured again.
+    progress : callable, optional
+        Called with the experiment, the trials done and their number.
+    say : callable, optional
+        Called with a line for the user, such as why an experiment is left out.
+
+    Returns
+    -------
+    dict of DataFrame
+        The tidy table of each experiment that ran.
+
+    Raises
+    ------
+    FileExistsError
+        If `out` holds results and `resume` is false.
+    """
+    folder = out / "paper"
+    folder.mkdir(parents=True, exist_ok=True)
+    began = datetime.now(UTC)
+    frames = {}
+    with Store(out / STORE) as store:
+        if not resume and not store.empty():
+            raise FileExistsError(
+                f"{out} already holds results: go on with --resume, or choose another --out."
+            )
+        for experiment in experiments:
+            trouble = [line for name in experiment.data if (line := available(name))]
+            if trouble:
+                say(f"{experiment.name} is left out: {' '.join(trouble)}")
+                continue
+            trials = experiment.trials(scale)
+            run_trials(experiment, trials, store, out, jobs, progress)
+            frames[experiment.name] = frame = store.frame(experiment.name, trials)
+            write_results(experiment, frame, folder)
+        sections = [
+            (experiment, store.frame(experiment.name, trials))
+            for experiment in page or experiments
+            if (trials := experiment.trials(scale)) and not store.missing(experiment.name, trials)
+        ]
+    (out / "paper.md").write_text(write_page(sections, command()), encoding="utf-8")
+    write_manifest(folder, [*frames], scale, jobs, began)
+    return frames
+
+
+def run_trials(
+    experiment: Experiment, trials: list[Row], store: Store, out: Path, jobs: int, progress: Progress
+) -> None:
+    """Run the trials that have no result yet, and keep each result as it comes."""
+    missing = store.missing(experiment.name, trials)
+    total = len(trials)
+    progress(experiment, total - len(missing), total)
+    extra = {}
+    if experiment.best is not None:
+        searches = out / "searches"
+        searches.mkdir(exist_ok=True)
+        extra = {"folder": str(searches)}
+    calls = (delayed(run_one)(experiment.run, trial, extra) for trial in missing)
+    results: Iterator[tuple[Row, list[Row]]] = Parallel(n_jobs=jobs, return_as="generator_unordered")(calls)
+    for done, (trial, rows) in enumerate(results, start=total - len(missing) + 1):
+        store.add(experiment.name, trial, rows)
+        progress(experiment, done, total)
+
+
+def run_one(run: Callable[..., list[Row]], trial: Row, extra: dict[str, str]) -> tuple[Row, list[Row]]:
+    """One trial on one thread, so that neither its figures nor its seconds depend on the other jobs."""
+    with threadpool_limits(1):
+        return trial, run(**trial, **extra)
+
+
+def write_results(experiment: Experiment, frame: "pd.DataFrame", folder: Path) -> None:
+    """A tidy table as CSV and Parquet, the figures as SVG and PNG, and parameters that were found."""
+    frame.to_csv(folder / f"{experiment.name}.csv", index=False, float_format="%.6g")
+    frame.to_parquet(folder / f"{experiment.name}.parquet", index=False)
+    if experiment.best is not None:
+        found = {"command": command(), "conditions": experiment.best(frame)}
+        name = experiment.name.removeprefix("tune-")
+        (folder / f"parameters-{name}.json").write_text(json.dumps(found, indent=1) + "\n")
+    for name, figure in experiment.draw(frame).items():
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        figure.savefig(folder / f"{name}.png", dpi=150)
+
+
+def write_manifest(folder: Path, names: list[str], scale: Scale, jobs: int, began: datetime) -> None:
+    """What made the results: a list with an entry per run."""
+    path = folder / "manifest.json"
+    runs = json.loads(path.read_text()) if path.exists() else []
+    runs.append(
+        {
+            "command": command(),
+            "experiments": names,
+            "scale": scale,
+            "seeds": "part of each trial: see the tables",
+            "jobs": jobs,
+            "threads per trial": 1,
+            "began": began.isoformat(timespec="seconds"),
+            "seconds": round((datetime.now(UTC) - began).total_seconds(), 1),
+            "commit": commit(),
+            "python": platform.python_version(),
+            "versions": {name: known for name in PACKAGES if (known := package_version(name))},
+            "machine": {
+                "system": platform.system(),
+                "processor": platform.machine(),
+                "cores": available_cores(),
+            },
+        }
+    )
+    path.write_text(json.dumps(runs, indent=1) + "\n")
+
+
+def command() -> str:
+    """The command as it was typed, without the folder of the program."""
+    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def commit() -> str | None:
+    """The commit of the checkout this code runs from, marked when files are changed; None outside of one."""
+    here = Path(__file__).parent
+    try:
+        told = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return told.stdout.strip()
+
+
+def package_version(name: str) -> str | None:
+    """Version of an installed package."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,122 @@
+"""Parameters for the gestures, by Bayesian optimisation of the test accuracy, as in the paper."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sepnmf.experiments.experiment import Experiment, Row, Scale, pick, table
+from sepnmf.experiments.gesture_features import features
+from sepnmf.experiments.recovery import modes, parameter_names
+from sepnmf.experiments.selection_of_features import SHARES, kept_by_ratio
+from sepnmf.experiments.svm import accuracies, all_splits
+from sepnmf.tuning.bayes import Parameters, search
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+SETS = ("binary", "gray")
+KINDS = ("HOG", "LBP")
+# The power the paper reports for ADMM-P on each set and kind of features.
+POWER = {("binary", "HOG"): 3, ("binary", "LBP"): 1, ("gray", "HOG"): 3, ("gray", "LBP"): 4}
+SPLITS = 10  # of the fifty of the tables
+OUTER = {"admm": 20, "dca": 10}  # outer iterations of a run of the search; the tables' runs have all hundred
+CANDIDATES = 5  # of the first evaluations, for the nested choice
+
+
+def variants(dataset: str, kind: str) -> list[tuple[str, int, str]]:
+    """Method, power and mode."""
+    pairs = [("dca", 1), ("admm", POWER[(dataset, kind)])]
+    return [(method, p, mode) for method, p in pairs for mode in modes(method, p)]
+
+
+def trials(scale: Scale) -> list[Row]:
+    """A search per set, kind of features and variant. Each evaluation serves all five numbers of features."""
+    return [
+        {
+            "set": dataset,
+            "kind": kind,
+            "method": method,
+            "p": p,
+            "mode": mode,
+            "evaluations": pick(scale, 40, 2, 1),
+        }
+        for dataset in pick(scale, SETS, SETS, SETS[:1])
+        for kind in pick(scale, KINDS, KINDS[:1], KINDS[:1])
+        for method, p, mode in pick(
+            scale, variants(dataset, kind), variants(dataset, kind)[:1], [("dca", 1, "paper")]
+        )
+    ]
+
+
+def run(set: str, kind: str, method: str, p: int, mode: str, evaluations: int, folder: str) -> list[Row]:
+    """One search; a row per evaluation and share."""
+    name = search_name(set, kind, method, p, mode)
+    F, y = features(set, kind)
+
+    def loss(parameters: Parameters) -> tuple[float, dict[str, float]]:
+        kept = kept_by_ratio(set, kind, method, p, mode, SHARES, parameters, max_outer=OUTER[method])
+        parts = all_splits(y, SPLITS)
+        errors = {
+            str(share): 1 - float(accuracies(F, y, kept[share].columns, parts).mean()) for share in SHARES
+        }
+        return float(np.mean(list(errors.values()))), errors
+
+    storage = Path(folder) / f"{name.replace(' ', '_').replace('=', '')}.db"
+    names = parameter_names(method)
+    tried = search(loss, names, name=name, n_evaluations=evaluations, storage=f"sqlite:///{storage}")
+    return [
+        {"evaluation": i, "share": float(share), "loss": error, **parameters}
+        for i, (parameters, _, errors) in enumerate(tried)
+        for share, error in errors.items()
+    ]
+
+
+def search_name(set: str, kind: str, method: str, p: int, mode: str) -> str:
+    """How a search is called in its storage and in the parameter file."""
+    return f"{set} {kind} {method} p={p} {mode}"
+
+
+def best(frame: "pd.DataFrame") -> dict[str, dict[str, object]]:
+    """The best parameters for each share, and the first five tried, which no accuracy has had a say in."""
+    result: dict[str, dict[str, object]] = {}
+    for values, part in frame.groupby(["set", "kind", "method", "p", "mode"], sort=True):
+        names = parameter_names(str(part["method"].iloc[0]))
+        rows = {share: rows.loc[rows["loss"].idxmin()] for share, rows in part.groupby("share")}
+        first = part[(part["evaluation"] < CANDIDATES) & (part["share"] == SHARES[0])]
+        result[search_name(*values)] = {
+            "parameters": {str(share): rounded(row, names) for share, row in rows.items()},
+            "loss": {str(share): round(float(row["loss"]), 4) for share, row in rows.items()},
+            "evaluations": int(part["evaluation"].nunique()),
+            "candidates": [rounded(row, names) for _, row in first.iterrows()],
+        }
+    return result
+
+
+def rounded(row: "pd.Series[float]", names: tuple[str, ...]) -> dict[str, float]:
+    """Parameters to six digits."""
+    return {name: float(f"{row[name]:.6g}") for name in names}
+
+
+def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
+    """No figure."""
+    return {}
+
+
+def tell(frame: "pd.DataFrame") -> str:
+    """The best loss of each search."""
+    rows = [(name, entry["loss"]) for name, entry in best(frame).items()]
+    return "## Parameters of the gesture experiments\n\n" + table(("search", "loss by share"), rows)
+
+
+EXPERIMENT = Experiment(
+    name="tune-gestures",
+    title="Bayesian optimisation of the parameters for the gestures",
+    trials=trials,
+    run=run,
+    draw=draw,
+    tell=tell,
+    data=("gestures_binary", "gestures_gray"),
+    best=best,
+)

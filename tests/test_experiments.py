@@ -1,0 +1,325 @@
+"""The experiments: what is kept, resumed and told, and the numbers of their quick modes on toy sizes."""
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import sepnmf
+from sepnmf import experiments
+from sepnmf.cli import app
+from sepnmf.datasets import loaders
+from sepnmf.experiments import gestures, noise_free, noise_sweep, recovery, runner, tune_recovery
+from sepnmf.experiments.experiment import Experiment, cell, table
+from sepnmf.experiments.store import Store
+
+NEEDS_DATA = pytest.mark.skipif(
+    not os.environ.get(loaders.VARIABLE), reason=f"{loaders.VARIABLE} is not set: see the README on real data"
+)
+STORED = Path(__file__).parent / "experiment_values.json"
+MEASURED_TIME = {"seconds"}
+
+
+def frame_of(experiment):
+    trials = experiment.trials("toy")
+    return pd.DataFrame([trial | row for trial in trials for row in experiment.run(**trial)])
+
+
+def no_times(frame):
+    return frame.drop(columns=[c for c in frame if c in MEASURED_TIME])
+
+
+# What is kept ------------------------------------------------------------------------------------------
+
+
+def test_a_trial_is_known_by_its_values_not_by_their_order(tmp_path):
+    with Store(tmp_path / "s.sqlite") as store:
+        store.add("e", {"a": 1, "b": 0.1}, [{"x": 1.0}, {"x": 2.0}])
+        assert store.missing("e", [{"b": 0.1, "a": 1}, {"a": 2, "b": 0.1}]) == [{"a": 2, "b": 0.1}]
+        assert store.missing("other", [{"a": 1, "b": 0.1}]) == [{"a": 1, "b": 0.1}]
+    with Store(tmp_path / "s.sqlite") as store:  # and it is still there
+        frame = store.frame("e", [{"b": 0.1, "a": 1}])
+        assert frame.to_dict("list") == {"b": [0.1, 0.1], "a": [1, 1], "x": [1.0, 2.0]}
+
+
+def test_floats_survive_the_store(tmp_path):
+    value = 0.1 + 0.2
+    with Store(tmp_path / "s.sqlite") as store:
+        store.add("e", {"a": value}, [{"x": value, "none": None}])
+        assert store.frame("e", [{"a": value}])["x"][0] == value
+
+
+def slow_square(number):
+    time.sleep(0.05)
+    return [{"square": number**2}]
+
+
+TOY = Experiment(
+    name="toy",
+    title="squares",
+    trials=lambda scale: [{"number": i} for i in range(6)],
+    run=slow_square,
+    draw=lambda frame: {},
+    tell=lambda frame: f"Sum of squares: {frame['square'].sum()}",
+)
+
+
+def test_a_run_leaves_tables_page_and_manifest(tmp_path):
+    frames = runner.reproduce([TOY], tmp_path, scale="quick")
+    assert frames["toy"]["square"].tolist() == [0, 1, 4, 9, 16, 25]
+    assert pd.read_csv(tmp_path / "paper/toy.csv").equals(pd.read_parquet(tmp_path / "paper/toy.parquet"))
+    assert "Sum of squares: 55" in (tmp_path / "paper.md").read_text()
+    (entry,) = json.loads((tmp_path / "paper/manifest.json").read_text())
+    assert entry["experiments"] == ["toy"]
+    assert entry["scale"] == "quick"
+    assert entry["versions"]["numpy"] == np.__version__
+    assert {"command", "commit", "machine", "seeds", "jobs", "threads per trial"} <= entry.keys()
+
+
+def test_resuming_repeats_nothing(tmp_path):
+    runner.reproduce([TOY], tmp_path)
+    with sqlite3.connect(tmp_path / runner.STORE) as connection:
+        connection.execute("DELETE FROM results WHERE trial LIKE '%5%'")
+        connection.execute("""UPDATE results SET rows = '[{"square": -1}]' WHERE trial LIKE '%3%'""")
+    with pytest.raises(FileExistsError, match="--resume"):
+        runner.reproduce([TOY], tmp_path)
+    frame = runner.reproduce([TOY], tmp_path, resume=True)["toy"]
+    assert frame["square"].tolist() == [0, 1, 4, -1, 16, 25]
+
+
+def test_data_that_are_not_there_are_one_sentence_and_the_rest_goes_on(tmp_path, monkeypatch):
+    monkeypatch.delenv(loaders.VARIABLE, raising=False)
+    said = []
+    frames = runner.reproduce([gestures.EXPERIMENT, TOY], tmp_path, scale="toy", say=said.append)
+    assert list(frames) == ["toy"]
+    assert len(said) == 1
+    assert "gestures is left out" in said[0]
+    assert "download" in said[0]
+    assert loaders.VARIABLE in said[0]
+
+
+# Killed and resumed ------------------------------------------------------------------------------------
+
+KILLED = """
+import sys
+from pathlib import Path
+from sepnmf.experiments import EXPERIMENTS, runner
+names, out = sys.argv[1].split(","), Path(sys.argv[2])
+runner.reproduce([EXPERIMENTS[name] for name in names], out, scale="toy", jobs=int(sys.argv[3]), resume=True)
+"""
+
+
+def run_in_a_process(out, jobs, names="noise-sweep,tune-recovery"):
+    command = [sys.executable, "-c", KILLED, names, str(out), str(jobs)]
+    return subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE)
+
+
+def test_killed_three_times_a_run_ends_with_the_results_of_an_undisturbed_one(tmp_path):
+    undisturbed = run_in_a_process(tmp_path / "a", 1)
+    assert undisturbed.wait() == 0, undisturbed.stderr.read()
+    rng = random.Random(0)
+    kept = [0]
+    for _ in range(3):
+        process = run_in_a_process(tmp_path / "b", 2)
+        while process.poll() is None and count(tmp_path / "b") < kept[-1] + rng.randint(1, 12):
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        kept.append(count(tmp_path / "b"))
+    assert kept == sorted(kept)
+    assert kept[-1] < count(tmp_path / "a")  # it was not finished when it was killed last
+    last = run_in_a_process(tmp_path / "b", 2)
+    assert last.wait() == 0, last.stderr.read()
+    for name in ("noise-sweep", "tune-recovery"):
+        tables = [no_times(pd.read_parquet(tmp_path / run / f"paper/{name}.parquet")) for run in "ab"]
+        pd.testing.assert_frame_equal(*tables, check_exact=True)
+
+
+def count(out):
+    path = out / runner.STORE
+    if not path.exists():
+        return 0
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+            return connection.execute("SELECT count(*) FROM results").fetchone()[0]
+    except sqlite3.OperationalError:  # not made yet
+        return 0
+
+
+# The trials --------------------------------------------------------------------------------------------
+
+
+def test_the_paper_modes_are_the_printed_formulas():
+    parameters = {"lam": 1e-3, "rho1": 0.1, "rho2": 0.2, "rho3": 0.3, "rho": 0.4, "beta": 0.5}
+    admm = recovery.ratio_options("admm", 3, "l1", "paper", parameters)
+    assert admm == {"p": 3, "norm": "l1", "lam": 1e-3, "rho": (0.1, 0.2, 0.3), "prox": "paper", "n_jobs": 1}
+    dca = recovery.ratio_options("dca", 1, "nuclear", "paper", parameters)
+    assert (dca["rho"], dca["beta"], dca["v_update"]) == (0.4, 0.5, "projected")
+    assert recovery.ratio_options("dca", 1, "l1", "exact", parameters)["v_update"] == "exact"
+
+
+def test_a_trial_measures_what_the_metrics_say():
+    parameters = {"lam": 2.23e-4, "rho1": 8.62e-5, "rho2": 3.66, "rho3": 1.48e-4}
+    (row,) = recovery.recover("type1", 0.1, 3, "admm", "l1", 2, "exact", **parameters)
+    M, anchors = sepnmf.datasets.make_midpoint(0.1, random_state=3)
+    sel = sepnmf.admm(M, 10, lam=2.23e-4, rho=(8.62e-5, 3.66, 1.48e-4), negative="allow", n_jobs=1)
+    assert row["success"] == (set(sel.anchors) == set(anchors)) == 1
+    assert row["rae"] == sepnmf.metrics.rae(M, sel.anchors)
+    assert row["mrsa"] == pytest.approx(0, abs=1e-6)
+    assert row["n_inner"] == sel.n_inner
+    (spa,) = recovery.recover("type1", 0.4, 3, "spa")
+    M, anchors = sepnmf.datasets.make_midpoint(0.4, random_state=3)
+    found = sepnmf.spa(M, 10, negative="allow").anchors
+    assert spa["success"] == 0
+    assert spa["found"] == len(set(found) & set(anchors)) / 10
+    assert spa["mrsa"] == sepnmf.metrics.mrsa(M[:, found], M[:, anchors]) > 0
+
+
+def test_the_large_midpoint_data_keep_all_anchors_and_the_papers_number_of_columns():
+    M, anchors = recovery.instance("type1", 0.0, 0, "large")
+    assert M.shape == (100, 110)
+    assert set(sepnmf.spa(M, 20).anchors) == set(anchors)
+
+
+def test_the_levels_and_the_switch_are_the_papers():
+    assert len(recovery.LEVELS) == 20
+    assert recovery.LEVELS[0] == pytest.approx(0.01)
+    assert recovery.LEVELS[-1] == pytest.approx(1)
+    assert pytest.approx(0.1833, abs=5e-5) == recovery.SWITCH
+    assert [noise_sweep.regime(e) for e in recovery.LEVELS[11:13]] == ["low", "high"]
+
+
+def test_nearest_the_mean_is_what_it_says():
+    M, _ = sepnmf.datasets.make_midpoint(1.0, random_state=0)
+    chosen = recovery.choose(M, 3, recovery.NEAREST).anchors
+    distances = ((M - M.mean(axis=1)[:, None]) ** 2).sum(axis=0)
+    assert set(chosen) == set(np.argsort(distances)[:3])
+
+
+def test_the_full_size_is_the_papers():
+    counts = {
+        name: len(experiments.EXPERIMENTS[name].trials("full")) for name in ("noise-free", "noise-sweep")
+    }
+    assert counts["noise-free"] == 50 * 2 * (9 + 8) // 1 - 50 * 2 * 0
+    sweep = pd.DataFrame(noise_sweep.trials("full"))
+    paper = sweep[
+        (sweep["mode"] == "paper") & (sweep["protocol"] != noise_sweep.HONEST) | (sweep["norm"] == "")
+    ]
+    cells = paper.groupby(["data", "method", "norm", "p", "noise"]).size()
+    assert (cells == 50).all()
+    assert sweep["noise"].nunique() == 20
+
+
+def test_tuning_and_tables_share_no_instance():
+    seeds = {trial["seed"] for trial in noise_sweep.trials("full") + noise_free.trials("full")}
+    assert max(seeds) < tune_recovery.FIRST_SEED
+
+
+def test_the_loss_counts_instances_first():
+    good = {"lam": 2.23e-4, "rho1": 8.62e-5, "rho2": 3.66, "rho3": 1.48e-4}
+    loss = tune_recovery.recovery_error("type1", "l1", "admm", 2, "exact", (0.0, 0.1), good)
+    assert 0 < loss < 0.05
+    bad = tune_recovery.recovery_error("type1", "l1", "admm", 2, "exact", (0.9,) * 10, good)
+    assert 1 < bad < 1.1
+
+
+# Quick modes against stored values ---------------------------------------------------------------------
+
+CHECKED = {  # what to compare, and how closely: seconds are not compared
+    "noise-free": ["success", "found", "mrsa", "rae", "n_inner"],
+    "noise-sweep": ["success", "found", "mrsa", "rae"],
+    "power": ["success", "found", "mrsa", "rae"],
+    "budgets": ["success", "found", "n_inner"],
+    "sizes": ["success", "found", "mrsa", "rae"],
+    "gestures": ["accuracy", "columns"],
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_the_numbers_are_the_stored_ones(name):
+    experiment = experiments.EXPERIMENTS[name]
+    if experiment.data and not os.environ.get(loaders.VARIABLE):
+        pytest.skip(f"{loaders.VARIABLE} is not set: {loaders.available(experiment.data[0])}")
+    frame = frame_of(experiment)
+    stored = json.loads(STORED.read_text())[name]
+    assert len(frame) == stored["rows"]
+    for column in CHECKED[name]:
+        assert float(frame[column].sum()) == pytest.approx(stored[column], rel=1e-6, abs=1e-6), column
+    text = experiment.tell(frame)
+    assert text.startswith("## ")
+    assert "**Holds.**" in text or "**Does not hold.**" in text or "**Partly.**" in text
+    for figure_name, figure in experiment.draw(frame).items():
+        assert figure.axes, figure_name
+        assert any(axes.lines for axes in figure.axes)
+        assert f"paper/{figure_name}.svg" in text
+
+
+def test_noise_free_success_is_the_one_the_paper_reports():
+    """The whole table has 50 instances a cell; here 3, wherever the paper reports a success rate of 1."""
+    trials = [q for q in noise_free.trials("full") if q["seed"] < 3 and q["mode"] == "paper"]
+    for trial in trials:
+        success, _ = noise_free.PAPER[trial["norm"]][(trial["method"], trial["p"])][trial["data"]]
+        if success == 1:
+            assert recovery.recover(**trial)[0]["success"] == 1, trial
+
+
+# The page and the command line -------------------------------------------------------------------------
+
+
+def test_tables_are_markdown():
+    text = table(("a", "b"), [(1.23456, None), ("x|y", float("nan"))])
+    assert text.splitlines() == ["| a | b |", "| --- | --- |", "| 1.23 | – |", "| x\\|y | – |"]
+    assert cell(3) == "3"
+
+
+def invoke(*words):
+    return CliRunner().invoke(app, list(words))
+
+
+def test_the_command_lists_what_there_is():
+    result = invoke("reproduce", "--list")
+    assert result.exit_code == 0
+    for name in experiments.EXPERIMENTS:
+        assert name in result.output
+
+
+def test_an_unknown_name_is_one_line():
+    result = invoke("reproduce", "nosuch")
+    assert result.exit_code == 2
+    assert "There is no experiment 'nosuch': choose among geometry" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_the_command_runs_refuses_and_resumes(tmp_path):
+    words = ("reproduce", "geometry", "--quick", "--jobs", "1", "--out", str(tmp_path / "o"))
+    result = invoke(*words)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "o/paper.md").exists()
+    assert list((tmp_path / "o/paper").glob("*.svg"))
+    again = invoke(*words)
+    assert again.exit_code == 2
+    assert "--resume" in again.stderr
+    assert invoke(*words, "--resume").exit_code == 0
+
+
+def test_searches_are_not_part_of_everything():
+    assert set(experiments.EXPERIMENTS) - set(experiments.TABLES) == {"tune-recovery", "tune-gestures"}
+
+
+def test_stored_parameters_come_with_the_command_that_found_them():
+    for path in (recovery.PARAMETERS, gestures.PARAMETERS):
+        content = json.loads(path.read_text())
+        assert "reproduce tune-" in content["command"]
+        for entry in content["conditions"].values():
+            for value in np.ravel([v for v in entry["parameters"].values() if not isinstance(v, dict)]):
+                assert 1e-5 <= value <= 3e3
