@@ -45,16 +45,16 @@ def trials(scale: Scale) -> list[Row]:
 def ratio_trials(
     scale: Scale, data: str, noise: float, norm: str, method: str, p: int, mode: str
 ) -> list[Row]:
-    """Trials of one variant at one level, by the paper's protocol and on Type 1 by an honest one too.
+    """Trials of one variant at one level: by the paper's protocol, on Type 1 by an honest one too.
 
-    The nuclear norm is slow: what the paper does not show of it gets twenty instances.
+    The nuclear norm is slow: its exact mode has twenty instances, and the paper's protocol only.
     """
-    few = norm == "nuclear" and mode == "exact"
+    seeds = pick(scale, 20, 2, 1) if norm == "nuclear" and mode == "exact" else pick(scale, 50, 4, 1)
     protocols = {HONEST: "all"} if data == "type2" else {TUNED: regime(noise), HONEST: "all"}
+    if norm == "nuclear" and data == "type1":
+        del protocols[HONEST]
     found: list[Row] = []
     for protocol, tuned_for in protocols.items():
-        slow = few or (norm == "nuclear" and data == "type1" and protocol == HONEST)
-        seeds = pick(scale, 20 if slow else 50, 2 if slow else 4, 1)
         head = recovery.ratio_trial(data, norm, method, p, mode, tuned_for) | {"protocol": protocol}
         found += [head | {"noise": noise, "seed": seed} for seed in range(seeds)]
     return found
@@ -140,21 +140,21 @@ def tell_type(frame: "pd.DataFrame", data: str) -> str:
     lines = []
     for method, p in ORDER:
         rows = frame[(frame["data"] == data) & (frame["method"] == method) & (frame["p"] == p)]
-        for norm in recovery.NORMS if method in ("admm", "dca") else ("",):
-            cells = []
-            for mode in ("paper", "exact"):
+        for norm in dict.fromkeys(rows["norm"]):
+            cells: list[float | None] = []
+            for mode in ("paper", "exact") if norm else ("paper",):
                 part = shown(rows, data, norm, mode, protocol)
-                cells += [reaches(part), float(part["success"].mean()), float(part["seconds"].median())]
-            if method not in ("admm", "dca"):
-                cells[3:] = [None] * 3  # type: ignore[list-item]
-            if not rows.empty and (norm == "" or norm in set(rows["norm"])):
-                said = PAPER_UNTIL.get((data, norm, method))
-                lines.append((variant(method, p), NORM[norm], said, *cells))
+                cells += [reaches(part), part["success"].mean(), part["seconds"].median()]
+                if part.empty:
+                    cells[-3:] = [None] * 3
+            cells += [None] * (6 - len(cells))
+            said = PAPER_UNTIL.get((data, norm, method))
+            lines.append((variant(method, p), NORM[norm], said, *cells))
     head = (
         "method",
         "norm",
         "until: paper",
-        "paper mode",
+        "ours, paper mode",
         "mean",
         "seconds",
         "exact mode",
@@ -164,74 +164,120 @@ def tell_type(frame: "pd.DataFrame", data: str) -> str:
     words = [
         f"### {DATA[data]}",
         table(head, lines),
-        figure(f"sweep-{data}", f"{DATA[data]}: success, seconds"),
+        figure(f"sweep-{data}", f"{DATA[data]}: success and seconds, paper mode"),
+        figure(f"errors-{data}", f"{DATA[data]}: MRSA (0 is perfect) and RAE (1 is perfect), paper mode"),
+        judge(frame, data, protocol),
     ]
-    words.append(figure(f"errors-{data}", f"{DATA[data]}: MRSA (0 is perfect) and RAE (1 is perfect)"))
-    return "\n\n".join([*words, judge(frame, data, protocol)])
+    return "\n\n".join(words + ([judge_baselines(frame)] if data == "type1" else []))
 
 
 def judge(frame: "pd.DataFrame", data: str, protocol: str) -> str:
     """Whether the paper's sentence on a data type holds."""
+    admm = frame[frame["method"] == "admm"]
     ours = {
-        (norm, p): reaches(
-            shown(frame[(frame["method"] == "admm") & (frame["p"] == p)], data, norm, "paper", protocol)
-        )
-        for norm in recovery.NORMS
+        (norm, p): reaches(shown(admm[admm["p"] == p], data, norm, "paper", protocol))
+        for norm in dict.fromkeys(admm["norm"])
         for p in recovery.POWERS
-        if norm in set(frame["norm"])
     }
-    best = max(ours, key=lambda pair: ours[pair])
-    reached = f"p = {best[1]}, {NORM[best[0]]} norm: up to ε = {ours[best]:.3g}"
+    reached = "; ".join(
+        f"{NORM[norm]} norm " + ", ".join(f"p = {p}: {ours[(norm, p)]:.3g}" for p in recovery.POWERS)
+        for norm in dict.fromkeys(admm["norm"])
+    )
     if data == "type2":
+        holds = [value > 0.25 for value in ours.values()]
         return verdict(
-            ours[best] > 0.25,
-            '"Every method maintains a success rate near unity until ε ≈ 0.3": '
-            f"the best of ADMM-P is {reached}.",
+            True if all(holds) else None if any(holds) else False,
+            "“Every method maintains a success rate near unity until ε ≈ 0.3.” "
+            f"ADMM-P keeps at least 0.95 up to ({reached}).",
         )
-    top = max(LEVELS)
+    holds = [value >= max(LEVELS) for value in ours.values()]
     return verdict(
-        True if ours[best] >= top else None,
-        '"ADMM-P maintains a perfect success rate across the entire noise sweep": '
-        f"the best is {reached}, with two parameter vectors chosen with the true anchors in hand. Beyond "
-        "ε ≈ 0.43 the labelled anchors lie in the cone of the other columns (fact 7 below), where a success "
-        f"says that the parameters make the method prefer central columns: the rule “{NEAREST}” succeeds "
-        "there too.",
+        True if all(holds) else None if any(holds) else False,
+        "“ADMM-P maintains a perfect success rate across the entire noise sweep.” It keeps at least 0.95 "
+        f"up to ({reached}), with two parameter vectors chosen with the true anchors in hand. Beyond ε ≈ "
+        "0.43 the labelled anchors lie in the cone of the other columns (fact 7 below): a success there "
+        f"says that the parameters make the method prefer central columns, and the rule “{NEAREST}” "
+        "succeeds too.",
+    )
+
+
+def judge_baselines(frame: "pd.DataFrame") -> str:
+    """Whether the baselines fail where the paper says they do, on Type 1."""
+    words, holds = [], []
+    for method in ("spa", "fgnsr", "merit"):
+        until = reaches(frame[(frame["data"] == "type1") & (frame["method"] == method)])
+        said = PAPER_UNTIL[("type1", "", method)]
+        holds.append(until < 2 * said)
+        words.append(f"{variant(method)} {until:.3g} (paper: about {said:.2g})")
+    return verdict(
+        True if all(holds) else None,
+        f"“SPA and FGNSR fail near ε ≈ 10^−1.5, MERIT degrades near 0.5.” Success up to: {', '.join(words)}.",
     )
 
 
 def tell_protocols(frame: "pd.DataFrame") -> str:
-    """Type 1: the same algorithm when its parameters are not chosen per regime with the answer."""
-    part = frame[frame["data"] == "type1"]
-    below, beyond = part["noise"] < 0.43, part["noise"] > 0.43
+    """Type 1: the same algorithms when the parameters are not chosen per regime with the answer."""
+    part = frame[(frame["data"] == "type1")]
     lines = []
     for method, p in ORDER[:5]:
-        for norm in [norm for norm in recovery.NORMS if norm in set(frame["norm"])]:
-            row = [variant(method, p), NORM[norm]]
-            for protocol in (TUNED, HONEST):
-                for mode in ("paper", "exact"):
-                    rows = shown(
-                        part[(part["method"] == method) & (part["p"] == p)], "type1", norm, mode, protocol
-                    )
-                    means = [rows[region.loc[rows.index]]["success"].mean() for region in (below, beyond)]
-                    row.append(" / ".join(f"{mean:.2f}" for mean in means))
-            lines.append(row)
-    for method in ("merit", "auto", NEAREST):
-        rows = part[part["method"] == method]
-        means = [rows[region.loc[rows.index]]["success"].mean() for region in (below, beyond)]
-        lines.append([variant(method), "", " / ".join(f"{mean:.2f}" for mean in means), "", "", ""])
-    head = ("method", "norm", "two regimes: paper mode", "exact mode", "one vector: paper mode", "exact mode")
+        rows = part[(part["method"] == method) & (part["p"] == p)]
+        for norm in dict.fromkeys(rows["norm"]):
+            cells = [
+                below_and_beyond(shown(rows, "type1", norm, mode, protocol), "success")
+                for protocol in (TUNED, HONEST)
+                for mode in ("paper", "exact")
+            ]
+            iterations = below_and_beyond(shown(rows, "type1", norm, "paper", TUNED), "n_inner")
+            lines.append((variant(method, p), NORM[norm], *cells, iterations))
+    for method in ("spa", "fgnsr", "merit", "auto", NEAREST):
+        rates = below_and_beyond(part[part["method"] == method], "success")
+        lines.append((variant(method), "", *[rates] * 4, "–"))
     return "\n\n".join(
         [
             "### Type 1 without the answer in hand",
-            "Mean success rate below / beyond ε = 0.43. *Two regimes* is the paper's protocol: one parameter "
-            f"vector for ε < {SWITCH:.4f} and another beyond, which needs to know ε. *One vector* is chosen "
-            "once, on other instances of all levels. `auto` has no parameter.",
-            table(head, lines),
-            figure(
-                "protocols",
-                "Type 1 by both protocols; the dotted line is where the data stop being separable",
+            "Mean success rate below / beyond ε = 0.43, where the data stop being separable. *Two regimes* "
+            f"is the paper's protocol: one parameter vector for ε < {SWITCH:.4f} and another from there on, "
+            "so that ε must be known. *One vector* is chosen once, on other instances of all levels "
+            "(entrywise norm only). `auto` has no parameter. The last column is the mean number of inner "
+            "iterations by the paper's protocol: where it is small, anchors are ranked by what one or a "
+            "few steps from X₀ = I do to its diagonal.",
+            table(
+                (
+                    "method",
+                    "norm",
+                    "two regimes: paper mode",
+                    "exact mode",
+                    "one vector: paper mode",
+                    "exact mode",
+                    "inner iterations",
+                ),
+                lines,
             ),
+            figure("protocols", "Type 1 by both protocols; dotted: where the data stop being separable"),
+            tell_honest(part),
         ]
+    )
+
+
+def below_and_beyond(rows: "pd.DataFrame", measure: str) -> str:
+    """Mean below ε = 0.43 / mean beyond."""
+    if rows.empty:
+        return "–"
+    low, high = rows[rows["noise"] < 0.43][measure].mean(), rows[rows["noise"] > 0.43][measure].mean()
+    return f"{low:.2f} / {high:.2f}" if measure == "success" else f"{low:.0f} / {high:.0f}"
+
+
+def tell_honest(part: "pd.DataFrame") -> str:
+    """The paper's conclusion on midpoint geometries, by the honest protocol."""
+    admm = part[(part["method"] == "admm") & (part["norm"] == "l1") & (part["protocol"] == HONEST)]
+    rates = admm.groupby(["p", "mode"])["success"].mean()
+    others = part[part["norm"] == ""].groupby("method")["success"].mean()
+    best, rival = rates.idxmax(), others.drop(NEAREST).idxmax()
+    return verdict(
+        bool(rates.max() > others.drop(NEAREST).max()),
+        "“Substantially improved noise robustness on midpoint geometries”, without knowing ε: the best of "
+        f"ADMM-P (p = {best[0]}, {best[1]} mode) has a mean success rate of {rates.max():.2f} over all "
+        f"levels, {variant(str(rival))} {others[rival]:.2f}, “{NEAREST}” {others[NEAREST]:.2f}.",
     )
 
 

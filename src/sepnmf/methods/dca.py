@@ -216,7 +216,17 @@ def check_forms(v_update: object, prox: object) -> Form:
 def project_after_prox(
     problem: Problem, A: Floats, gamma: float, form: Form, warmth: Warmth, workers: Workers, V: Floats
 ) -> None:
-    """V ← P_Ω of the unconstrained proximal map at A: the paper's approximation of the V-update."""
+    """V ← P_Ω of the unconstrained proximal map at A: the paper's approximation of the V-update.
+
+    For p = 1 and the entrywise norm this is P_Ω(A − γ), one pass, if the diagonal is shrunk before: off the
+    diagonal, Ω makes the same of any two entries that are not positive.
+    """
+    if problem.norm.name == "l1" and problem.p == 1:
+        diagonal = A.diagonal().copy()
+        np.fill_diagonal(A, np.sign(diagonal) * np.maximum(np.abs(diagonal) - gamma, 0) + gamma)
+        workers.run(omega.project, A, A.dtype.type(gamma), problem.weights, warmth.diag, V)
+        np.fill_diagonal(A, diagonal)
+        return
     shrunk, _ = problem.norm.prox(A, gamma, problem.p, form)
     frobenius(shrunk)
     workers.run(omega.project, np.ascontiguousarray(shrunk), 0.0, problem.weights, warmth.diag, V)

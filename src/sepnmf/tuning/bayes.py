@@ -107,11 +107,16 @@ def as_trial(evaluation: Evaluation, space: dict[str, Any]) -> Any:
 
 
 def completed(study: Any, names: tuple[str, ...]) -> list[Evaluation]:
-    """Evaluations in the storage, in order."""
-    return [
-        Evaluation({name: trial.params[name] for name in names}, trial.value, trial.user_attrs)
-        for trial in study.get_trials(deepcopy=False)
-    ]
+    """Evaluations in the storage, in order.
+
+    A killed search can leave a worker behind that goes on for a while beside the one that resumes it. Both
+    make the same evaluations in the same order, so that each is counted where it comes first.
+    """
+    found: dict[tuple[float, ...], Evaluation] = {}
+    for trial in study.get_trials(deepcopy=False):
+        parameters = {name: trial.params[name] for name in names}
+        found.setdefault(tuple(parameters.values()), Evaluation(parameters, trial.value, trial.user_attrs))
+    return list(found.values())
 
 
 def finite(value: float) -> float:
