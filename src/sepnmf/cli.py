@@ -1,7 +1,8 @@
 """The command line: words to calls; nothing is computed here."""
 
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -9,6 +10,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -16,6 +18,9 @@ from rich.progress import (
 from rich.table import Table
 
 from sepnmf.parallel import available_cores
+
+if TYPE_CHECKING:
+    from sepnmf.experiments import Experiment
 
 app = typer.Typer(
     help="Find the few columns of a matrix that explain all the others.",
@@ -44,12 +49,8 @@ def reproduce(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what is in the folder.")] = False,
 ) -> None:
     """Run the paper's experiments: tables, figures and a page that says which claims hold."""
-    try:
-        from sepnmf.experiments import EXPERIMENTS, TABLES, runner
-    except ModuleNotFoundError as error:
-        stop(
-            f"{error.name} is not installed, and the experiments need it: pip install 'sepnmf[experiments]'."
-        )
+    from sepnmf.experiments import EXPERIMENTS, TABLES, runner
+
     if show:
         listing = Table("name", "what it is", box=None)
         for name, experiment in EXPERIMENTS.items():
@@ -59,6 +60,9 @@ def reproduce(
     unknown = [name for name in names or () if name not in EXPERIMENTS]
     if unknown:
         stop(f"There is no experiment {unknown[0]!r}: choose among {', '.join(EXPERIMENTS)}.")
+    absent = [package for package in runner.EXTRAS if find_spec(package) is None]
+    if absent:
+        stop(f"{', '.join(absent)} is not installed: pip install 'sepnmf[experiments]'.")
     chosen = [EXPERIMENTS[name] for name in dict.fromkeys(names or TABLES)]
     columns = (
         TextColumn("{task.description:16}"),
@@ -70,26 +74,31 @@ def reproduce(
     )
     try:
         with Progress(*columns, console=console) as bars:
-            tasks = {experiment.name: bars.add_task(experiment.name, total=None) for experiment in chosen}
-            runner.reproduce(
+            tasks: dict[str, TaskID] = {}
+
+            def progress(experiment: "Experiment", done: int, total: int) -> None:
+                if experiment.name not in tasks:
+                    tasks[experiment.name] = bars.add_task(experiment.name)
+                bars.update(tasks[experiment.name], completed=done, total=total)
+
+            frames = runner.reproduce(
                 chosen,
                 out,
                 page=[EXPERIMENTS[name] for name in TABLES],
                 scale="quick" if quick else "full",
                 jobs=jobs,
                 resume=resume,
-                progress=lambda experiment, done, total: bars.update(
-                    tasks[experiment.name], completed=done, total=total
-                ),
+                progress=progress,
                 say=lambda line: bars.console.print(line, markup=False, highlight=False, soft_wrap=True),
             )
-    except FileExistsError as error:
+    except OSError as error:
         stop(str(error))
     except KeyboardInterrupt:
         stop(f"Stopped. What was measured is in {out}: go on with --resume.", code=130)
-    console.print(
-        f"{out / 'paper.md'} is the page; tables, figures and the manifest are beside it.", markup=False
-    )
+    if not frames:
+        raise typer.Exit(2)
+    text = f"{out / 'paper.md'} is the page; tables, figures and the manifest are in {out / 'paper'}."
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def stop(message: str, code: int = 2) -> NoReturn:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sepnmf.datasets import make_dirichlet
-from sepnmf.experiments.experiment import Experiment, Row, Scale, figure, pick, table, verdict
+from sepnmf.experiments.experiment import Experiment, Row, Scale, figure, pick, table, undecided, verdict
 from sepnmf.experiments.labels import COLOURS
 from sepnmf.methods import admm, dca
 from sepnmf.model import project_omega
@@ -190,16 +190,14 @@ def tell(frame: "pd.DataFrame") -> str:
 def told(above: list[str], span: float) -> str:
     """The verdict, withheld when the sizes are too close together."""
     if span < SPAN:
-        return verdict(
-            None, f"These sizes span a factor of {span:g}; below {SPAN} the exponent cannot be told."
-        )
+        return undecided(f"These sizes span a factor of {span:g}; below {SPAN} the exponent cannot be told.")
     words = f"Measured exponents more than {TOLERANCE:g} above the claim: {', '.join(above) or 'none'}. "
     return verdict(not above, words + "This is the cost of our updates, not of the printed X-update.")
 
 
 EXPERIMENT = Experiment(
     name="complexity",
-    title="Cost of an inner iteration over n (the paper's table in section 5.4)",
+    title="Cost of an inner iteration over n (the paper's table in section 5.3)",
     trials=trials,
     run=run,
     draw=draw,

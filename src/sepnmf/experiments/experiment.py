@@ -1,5 +1,6 @@
 """What an experiment is: a list of independent trials, how to run one, and what to show of the results."""
 
+import hashlib
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -30,11 +31,11 @@ class Experiment:
     run : callable
         `run(**trial)` returns the measured rows: a list of flat dictionaries. A function of a module, so that
         it can be sent to another process.
-    draw : callable
-        `draw(frame)` returns figures by name. `frame` has a row per measured row, with the trial's columns.
     tell : callable
         `tell(frame)` returns the section of the page, in Markdown: the paper's values, ours, and whether
-        the claim holds. Figures are shown with `figure(name, caption)`.
+        the claim holds. `frame` has a row per measured row, with the trial's columns.
+    draw : callable, optional
+        `draw(frame)` returns figures by name; `tell` shows them with `figure(name, caption)`.
     data : tuple of str
         Folders of real data it needs.
     best : callable, optional
@@ -46,8 +47,8 @@ class Experiment:
     title: str
     trials: Callable[[Scale], list[Row]]
     run: Callable[..., list[Row]]
-    draw: "Callable[[pd.DataFrame], dict[str, Figure]]"
     tell: "Callable[[pd.DataFrame], str]"
+    draw: "Callable[[pd.DataFrame], dict[str, Figure]]" = lambda frame: {}
     data: tuple[str, ...] = ()
     best: "Callable[[pd.DataFrame], dict[str, dict[str, object]]] | None" = None
 
@@ -55,6 +56,12 @@ class Experiment:
 def pick(scale: Scale, full: Any, quick: Any, toy: Any) -> Any:
     """What belongs to the scale."""
     return {"full": full, "quick": quick, "toy": toy}[scale]
+
+
+def storage_of(folder: str, name: str, what: object) -> str:
+    """Where a search keeps its evaluations; another file when what it evaluates has changed."""
+    digest = hashlib.sha256(repr(what).encode()).hexdigest()[:8]
+    return f"sqlite:///{folder}/{name.replace(' ', '_').replace('=', '')}_{digest}.db"
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -65,10 +72,10 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def cell(value: object) -> str:
-    """A value for a reader: three digits, a dash where there is none."""
+    """A value for a reader: four digits, a dash where there is none."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
-    return f"{value:.3g}" if isinstance(value, float) else str(value).replace("|", "\\|")
+    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")
 
 
 def figure(name: str, caption: str) -> str:
@@ -77,6 +84,22 @@ def figure(name: str, caption: str) -> str:
 
 
 def verdict(holds: bool | None, words: str) -> str:
-    """The line that says whether a claim holds; None for a claim that cannot be told from these results."""
+    """The line that says whether a claim of the paper holds; None for one that holds in part."""
     mark = {True: "Holds", False: "Does not hold", None: "Partly"}[holds]
     return f"**{mark}.** {words}"
+
+
+def undecided(words: str) -> str:
+    """The line for a claim that these results cannot decide."""
+    return f"**Cannot be told here.** {words}"
+
+
+def fact(holds: bool, words: str) -> str:
+    """The line that says whether one of our own statements is borne out."""
+    return f"**{'As stated' if holds else 'Not as stated'}.** {words}"
+
+
+def share_that_holds(holds: Iterable[bool]) -> bool | None:
+    """Whether all hold; None if some do."""
+    each = list(holds)
+    return True if all(each) else None if any(each) else False

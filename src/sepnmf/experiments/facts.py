@@ -14,8 +14,19 @@ from scipy.optimize import minimize
 
 from sepnmf.datasets import make_dirichlet, make_midpoint
 from sepnmf.experiments.complexity import SPAN, exponent, guide
-from sepnmf.experiments.experiment import Experiment, Row, Scale, figure, pick, table, verdict
+from sepnmf.experiments.experiment import (
+    Experiment,
+    Row,
+    Scale,
+    fact,
+    figure,
+    pick,
+    table,
+    undecided,
+    verdict,
+)
 from sepnmf.experiments.labels import COLOURS
+from sepnmf.experiments.recovery import nearest_the_mean
 from sepnmf.least_squares import nnls
 from sepnmf.model import project_omega, prox_power, prox_power_omega, ratio
 from sepnmf.typing import Floats, Ints
@@ -196,7 +207,7 @@ def run_separability(noise: float, seeds: int) -> list[Row]:
                 "limit": cone_limit(seed),
                 "inside": float(np.mean([in_cone(M, j) for j in anchors])),
                 "negative": float((M < 0).mean()),
-                "nearest": int(set(nearest_mean(M, len(anchors))) == set(anchors)),
+                "nearest": int(set(nearest_the_mean(M, len(anchors))) == set(anchors)),
             }
         )
     return rows
@@ -220,11 +231,6 @@ def in_cone(M: Floats, j: int) -> bool:
     others, column = np.delete(M, j, axis=1), M[:, [j]]
     rest = np.linalg.norm(others @ nnls(others, column) - column)
     return bool(rest <= INSIDE * np.linalg.norm(column))
-
-
-def nearest_mean(M: Floats, r: int) -> Ints:
-    """The r columns nearest the mean column."""
-    return np.argsort(np.linalg.norm(M - M.mean(axis=1, keepdims=True), axis=0), kind="stable")[:r]
 
 
 RUNS: dict[int, Callable[..., list[Row]]] = {
@@ -360,7 +366,7 @@ def tell_constrained(frame: "pd.DataFrame") -> str:
             "quadratic programming on the inequalities), the largest relative excess over it of three maps, "
             "and the largest difference between an entry of the exact map and of the solver:",
             table(head, lines),
-            verdict(
+            fact(
                 bool(above["exact"].abs().max() < 1e-6),
                 "The closed form reaches the solver's minimum to within "
                 f"{above['exact'].abs().max():.1g}. Projecting afterwards does not in {lossy:.0%} of the "
@@ -377,20 +383,19 @@ def tell_solve(frame: "pd.DataFrame") -> str:
     largest = frame[frame["n"] == frame["n"].max()].set_index("way")["seconds"]
     lines = [(way, power, float(largest[way])) for way, power in powers.items()]
     span = frame["n"].max() / frame["n"].min()
+    words = (
+        f"The unknown has n columns: the exponent is {powers[ALL_SIDES]:.2f} for all of them and "
+        f"{powers[ONE_SIDE]:.2f} for one. Through the m × m system it is {powers[SMALL]:.2f}, and at the "
+        f"largest n that is {largest[ALL_SIDES] / largest[SMALL]:.1f} times faster (answers within "
+        f"{frame['apart'].max():.1g})."
+    )
     return "\n\n".join(
         [
             "### The cost of the X-update (fact 5)",
             "The paper: once MᵀM + ρI is factored, each solve costs O(n²).",
             figure("facts-solve", "Seconds of a solve with MᵀM + ρI, m = 50, on one core"),
             table(("way", "exponent of n", f"seconds at n = {frame['n'].max():g}"), lines),
-            verdict(
-                None if span < SPAN else powers[ALL_SIDES] < 2.5,
-                f"The unknown has n columns: the exponent is {powers[ALL_SIDES]:.2f} for all of them and "
-                f"{powers[ONE_SIDE]:.2f} for one. Through the m × m system it is {powers[SMALL]:.2f}, and at "
-                f"the largest n that is {largest[ALL_SIDES] / largest[SMALL]:.1f} times faster (answers "
-                f"within {frame['apart'].max():.1g})."
-                + (f" Sizes within a factor of {SPAN} cannot tell." if span < SPAN else ""),
-            ),
+            verdict(powers[ALL_SIDES] < 2.5, words) if span >= SPAN else undecided(words),
         ]
     )
 
@@ -413,7 +418,7 @@ def tell_ratios(frame: "pd.DataFrame") -> str:
             f"Means over {frame['seed'].nunique()} noise-free data sets of each type; all three X are exact "
             f"(largest misfit {frame['misfit'].max():.1g}):",
             table(head, lines),
-            verdict(
+            fact(
                 as_said,
                 "Of these, the entrywise ratio is least at X = I in every data set, the nuclear and the row "
                 f"ratio in none: {'yes' if as_said else 'no'}.",

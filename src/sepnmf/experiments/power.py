@@ -82,11 +82,10 @@ def tell(frame: "pd.DataFrame") -> str:
     count = len(safe) + len(unsafe)
     parts.append(
         verdict(
-            True if agree == count else None,
-            "“p = 2, 3 are safe for the entrywise norm and p = 1, 2, 3 for the nuclear one”: "
-            f"{agree} of {count} combinations behave as the paper says (safe: success of at least 0.9 at "
-            "every level). Which powers dip depends on what forty evaluations of the search happened to find "
-            "for each regime, more than on p.",
+            True if agree == count else None if agree else False,
+            "The paper: p = 2, 3 are safe for the entrywise norm, p = 1, 2, 3 for the nuclear one. Here "
+            f"{agree} of {count} combinations behave so (safe: a success rate of at least 0.9 at every "
+            "level).",
         )
     )
     return "\n\n".join(parts)

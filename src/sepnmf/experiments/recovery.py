@@ -78,13 +78,14 @@ def variants(norm: str) -> list[tuple[str, int, str]]:
     return [(method, p, mode) for method, p in pairs for mode in modes(method, p, norm)]
 
 
+def nearest_the_mean(M: Floats, r: int) -> Ints:
+    """The r columns nearest the mean column."""
+    distances = np.linalg.norm(M - M.mean(axis=1, keepdims=True), axis=0)
+    return np.argsort(distances, kind="stable")[:r]
+
+
 def choose(M: Floats, r: int, method: str, **options: Any) -> Selection:
-    """Anchors by any method, or the columns nearest the mean; a run that does not converge is a result."""
-    if method == NEAREST:
-        distances = np.linalg.norm(M - M.mean(axis=1, keepdims=True), axis=0)
-        return Selection(anchors=np.argsort(distances)[:r], scores=-distances, method=method, seconds=0.0)
-    if method in ("vca",):
-        options["random_state"] = 0
+    """Anchors by any method; a run that does not converge is a result too."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return select(M, r, method=method, negative="allow", **options)
@@ -113,19 +114,22 @@ def recover(
     if method in ("admm", "dca"):
         options = ratio_options(method, p, norm, mode, parameters)
         options |= {"max_outer": max_outer, "max_inner": max_inner}
-    found = choose(M, len(anchors), method, **options)
-    hits = len(np.intersect1d(found.anchors, anchors))
-    return [
-        {
-            "success": int(hits == len(anchors)),
-            "found": hits / len(anchors),
-            "mrsa": mrsa(M[:, found.anchors], M[:, anchors]),
-            "rae": rae(M, found.anchors),
-            "seconds": found.seconds,
-            "n_inner": found.n_inner,
-            "status": found.status,
-        }
-    ]
+    elif method == "vca":
+        options["random_state"] = seed
+    measured: Row = {"seconds": 0.0, "n_inner": 0, "status": ""}
+    if method == NEAREST:
+        chosen = nearest_the_mean(M, len(anchors))
+    else:
+        run = choose(M, len(anchors), method, **options)
+        chosen, measured = run.anchors, {"seconds": run.seconds, "n_inner": run.n_inner, "status": run.status}
+    hits = np.intersect1d(chosen, anchors).size
+    quality: Row = {
+        "success": int(hits == anchors.size),
+        "found": hits / anchors.size,
+        "mrsa": mrsa(M[:, chosen], M[:, anchors]),
+        "rae": rae(M, chosen),
+    }
+    return [quality | measured]
 
 
 @cache

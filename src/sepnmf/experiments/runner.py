@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PACKAGES = ("sepnmf", "numpy", "scipy", "scikit-learn", "numba", "optuna", "scikit-image", "pandas", "joblib")
-STORE = "results.sqlite"
+EXTRAS = ("matplotlib", "optuna", "pandas", "pyarrow", "skimage")  # what an experiment may import
+STORE, SEARCHES, MANIFEST = "results.sqlite", "searches", "manifest.json"
 
 Progress = Callable[[Experiment, int, int], None]
 
@@ -70,17 +71,17 @@ def reproduce(
     Raises
     ------
     FileExistsError
-        If `out` holds results and `resume` is false.
+        If `out` holds results and `resume` is false, or results of another scale.
     """
     folder = out / "paper"
     folder.mkdir(parents=True, exist_ok=True)
-    began = datetime.now(UTC)
+    note = begin_manifest(folder, [experiment.name for experiment in experiments], scale, jobs)
     frames = {}
     with Store(out / STORE) as store:
-        if not resume and not store.empty():
-            raise FileExistsError(
-                f"{out} already holds results: go on with --resume, or choose another --out."
-            )
+        if not resume and (store.experiments() or (out / SEARCHES).exists()):
+            raise FileExistsError(f"{out} holds results: go on with --resume, or choose another --out.")
+        if (kept := store.scale(scale)) != scale:
+            raise FileExistsError(f"{out} holds {kept} results, not {scale} ones: choose another --out.")
         for experiment in experiments:
             trouble = [line for name in experiment.data if (line := available(name))]
             if trouble:
@@ -93,10 +94,12 @@ def reproduce(
         sections = [
             (experiment, store.frame(experiment.name, trials))
             for experiment in page or experiments
-            if (trials := experiment.trials(scale)) and not store.missing(experiment.name, trials)
+            if experiment.name in store.experiments()
+            and (trials := experiment.trials(scale))
+            and not store.missing(experiment.name, trials)
         ]
-    (out / "paper.md").write_text(write_page(sections, command()), encoding="utf-8")
-    write_manifest(folder, [*frames], scale, jobs, began)
+    write(out / "paper.md", write_page(sections, command()))
+    end_manifest(folder, note)
     return frames
 
 
@@ -109,11 +112,13 @@ def run_trials(
     progress(experiment, total - len(missing), total)
     extra = {}
     if experiment.best is not None:
-        searches = out / "searches"
+        searches = out / SEARCHES
         searches.mkdir(exist_ok=True)
         extra = {"folder": str(searches)}
     calls = (delayed(run_one)(experiment.run, trial, extra) for trial in missing)
-    results: Iterator[tuple[Row, list[Row]]] = Parallel(n_jobs=jobs, return_as="generator_unordered")(calls)
+    # One at a time: a batch would be lost as a whole.
+    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    results: Iterator[tuple[Row, list[Row]]] = parallel(calls)
     for done, (trial, rows) in enumerate(results, start=total - len(missing) + 1):
         store.add(experiment.name, trial, rows)
         progress(experiment, done, total)
@@ -132,37 +137,54 @@ def write_results(experiment: Experiment, frame: "pd.DataFrame", folder: Path) -
     if experiment.best is not None:
         found = {"command": command(), "conditions": experiment.best(frame)}
         name = experiment.name.removeprefix("tune-")
-        (folder / f"parameters-{name}.json").write_text(json.dumps(found, indent=1) + "\n")
+        write(folder / f"parameters-{name}.json", json.dumps(found, indent=1) + "\n")
     for name, figure in experiment.draw(frame).items():
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
         figure.savefig(folder / f"{name}.png", dpi=150)
 
 
-def write_manifest(folder: Path, names: list[str], scale: Scale, jobs: int, began: datetime) -> None:
-    """What made the results: a list with an entry per run."""
-    path = folder / "manifest.json"
-    runs = json.loads(path.read_text()) if path.exists() else []
-    runs.append(
-        {
-            "command": command(),
-            "experiments": names,
-            "scale": scale,
-            "seeds": "part of each trial: see the tables",
-            "jobs": jobs,
-            "threads per trial": 1,
-            "began": began.isoformat(timespec="seconds"),
-            "seconds": round((datetime.now(UTC) - began).total_seconds(), 1),
-            "commit": commit(),
-            "python": platform.python_version(),
-            "versions": {name: known for name in PACKAGES if (known := package_version(name))},
-            "machine": {
-                "system": platform.system(),
-                "processor": platform.machine(),
-                "cores": available_cores(),
-            },
-        }
-    )
-    path.write_text(json.dumps(runs, indent=1) + "\n")
+def begin_manifest(folder: Path, names: list[str], scale: Scale, jobs: int) -> dict[str, Any]:
+    """Add what makes the results to the list of runs in manifest.json, before anything is measured."""
+    note: dict[str, Any] = {
+        "command": command(),
+        "experiments": names,
+        "scale": scale,
+        "seeds": "part of each trial: see the tables",
+        "jobs": jobs,
+        "threads per trial": 1,
+        "began": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "python": platform.python_version(),
+        "versions": {name: known for name in PACKAGES if (known := package_version(name))},
+        "machine": {
+            "system": platform.system(),
+            "processor": platform.machine(),
+            "cores": available_cores(),
+        },
+    }
+    write(folder / MANIFEST, json.dumps([*runs(folder), note], indent=1) + "\n")
+    return note
+
+
+def end_manifest(folder: Path, note: dict[str, Any]) -> None:
+    """Say how long a run took; one that was killed has no seconds."""
+    began = datetime.fromisoformat(note["began"])
+    ended = note | {"seconds": round((datetime.now(UTC) - began).total_seconds(), 1)}
+    earlier = [run for run in runs(folder) if run != note]
+    write(folder / MANIFEST, json.dumps([*earlier, ended], indent=1) + "\n")
+
+
+def runs(folder: Path) -> list[dict[str, Any]]:
+    """The runs in the manifest."""
+    path = folder / MANIFEST
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file at once: a kill leaves the old one or the new one."""
+    new = path.with_name(f".{path.name}.new")
+    new.write_text(text, encoding="utf-8")
+    os.replace(new, path)
 
 
 def command() -> str:

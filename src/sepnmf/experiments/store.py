@@ -37,6 +37,7 @@ class Store:
             "CREATE TABLE IF NOT EXISTS results"
             " (experiment TEXT, trial TEXT, rows TEXT NOT NULL, PRIMARY KEY (experiment, trial))"
         )
+        self.connection.execute("CREATE TABLE IF NOT EXISTS scale (name TEXT PRIMARY KEY)")
 
     def __enter__(self) -> Self:
         return self
@@ -72,9 +73,14 @@ class Store:
         results = self.rows(experiment)
         return pd.DataFrame([trial | row for trial in trials for row in results.get(key(trial), [])])
 
-    def empty(self) -> bool:
-        """Whether nothing has been measured yet."""
-        return self.connection.execute("SELECT 1 FROM results LIMIT 1").fetchone() is None
+    def scale(self, name: str) -> str:
+        """The scale of the results in this file: `name`, if there are none yet."""
+        self.connection.execute("INSERT INTO scale SELECT ? WHERE NOT EXISTS (SELECT 1 FROM scale)", (name,))
+        return str(self.connection.execute("SELECT name FROM scale").fetchone()[0])
+
+    def experiments(self) -> set[str]:
+        """Names of the experiments that have results."""
+        return {name for (name,) in self.connection.execute("SELECT DISTINCT experiment FROM results")}
 
 
 def key(trial: Row) -> str:

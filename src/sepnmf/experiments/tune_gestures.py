@@ -1,11 +1,10 @@
 """Parameters for the gestures, by Bayesian optimisation of the test accuracy, as in the paper."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sepnmf.experiments.experiment import Experiment, Row, Scale, pick, table
+from sepnmf.experiments.experiment import Experiment, Row, Scale, pick, storage_of, table
 from sepnmf.experiments.gesture_features import features
 from sepnmf.experiments.recovery import modes, parameter_names
 from sepnmf.experiments.selection_of_features import SHARES, kept_by_ratio
@@ -14,7 +13,6 @@ from sepnmf.tuning.bayes import Parameters, search
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 SETS = ("binary", "gray")
 KINDS = ("HOG", "LBP")
@@ -63,13 +61,13 @@ def run(set: str, kind: str, method: str, p: int, mode: str, evaluations: int, f
         }
         return float(np.mean(list(errors.values()))), errors
 
-    storage = Path(folder) / f"{name.replace(' ', '_').replace('=', '')}.db"
+    storage = storage_of(folder, name, (OUTER, SPLITS, F.shape))
     names = parameter_names(method)
-    tried = search(loss, names, name=name, n_evaluations=evaluations, storage=f"sqlite:///{storage}")
+    tried = search(loss, names, name=name, n_evaluations=evaluations, storage=storage)
     return [
-        {"evaluation": i, "share": float(share), "loss": error, **parameters}
+        {"evaluation": i, "share": share, "loss": errors[str(share)], **parameters}
         for i, (parameters, _, errors) in enumerate(tried)
-        for share, error in errors.items()
+        for share in SHARES
     ]
 
 
@@ -99,11 +97,6 @@ def rounded(row: "pd.Series[float]", names: tuple[str, ...]) -> dict[str, float]
     return {name: float(f"{row[name]:.6g}") for name in names}
 
 
-def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
-    """No figure."""
-    return {}
-
-
 def tell(frame: "pd.DataFrame") -> str:
     """The best loss of each search."""
     rows = [(name, entry["loss"]) for name, entry in best(frame).items()]
@@ -115,7 +108,6 @@ EXPERIMENT = Experiment(
     title="Bayesian optimisation of the parameters for the gestures",
     trials=trials,
     run=run,
-    draw=draw,
     tell=tell,
     data=("gestures_binary", "gestures_gray"),
     best=best,

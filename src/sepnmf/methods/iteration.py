@@ -159,6 +159,9 @@ class Run:
         if isinstance(error, Broken):
             self.status = error.status
             return True
+        if isinstance(error, np.linalg.LinAlgError):  # an iterate on its way to overflow
+            self.status = "diverged"
+            return True
         return False
 
     def ends(

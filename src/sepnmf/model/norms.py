@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
+from scipy import linalg
 
 from sepnmf.kernels import omega, shrink
 from sepnmf.model.low_rank import SPARE, WIDEST, threshold_low_rank
@@ -187,7 +188,7 @@ class NuclearNorm(Norm):
         """Singular values, attached to singular vectors."""
         # Scaled, because LAPACK's own scaling starts too late for entries near 1e±150.
         peak = float(np.abs(A).max()) or 1.0
-        U, s, Vt = np.linalg.svd(A / peak, full_matrices=False)
+        U, s, Vt = decompose(A / peak)
         return Split(s * peak, lambda x: (U * x) @ Vt, A.size)
 
     def cut(self, point: Point, gamma: float, p: float, form: Form, warmth: Warmth) -> Cut:
@@ -198,7 +199,7 @@ class NuclearNorm(Norm):
             if known is not None:
                 X, size, warmth.basis = known
                 return Cut(matrix=X, size=size)
-        U, s, Vt = np.linalg.svd(B, full_matrices=False)
+        U, s, Vt = decompose(B)
         left, size = shrink_vector(s, gamma, p, form, B.size)
         rank = int((left > 0).sum())
         warmth.basis = np.ascontiguousarray(Vt[: rank + SPARE].T) if rank < WIDEST * len(s) else None
@@ -231,6 +232,15 @@ class RowNorm(Norm):
     ) -> float:
         """Row by row at the threshold τ = pγs^(p−1), s = Σ_i ‖V_i:‖₂."""
         return solve_threshold(omega.shrink_rows, A, gamma, p, weights, warmth, workers, V)
+
+
+def decompose(A: Floats) -> tuple[Floats, Floats, Floats]:
+    """Singular value decomposition; where LAPACK's fast way does not converge, by its sure one."""
+    try:
+        U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    except np.linalg.LinAlgError:
+        U, s, Vt = linalg.svd(A, full_matrices=False, lapack_driver="gesvd")
+    return U, s, Vt
 
 
 NORMS: dict[str, Norm] = {norm.name: norm for norm in (EntrywiseNorm(), NuclearNorm(), RowNorm())}
