@@ -278,6 +278,13 @@ def read(folder: str, file: str) -> BytesIO:
     return BytesIO(content)
 
 
+def folder_of(name: str) -> Path | None:
+    """The folder of this name in the folder named by SEPNMF_DATA, if it is there."""
+    root = os.environ.get(VARIABLE)
+    path = Path(root or "", name)
+    return path if root and path.is_dir() else None
+
+
 def available(folder: str) -> str:
     """Why a folder's data cannot be read; an empty text if they can."""
     try:

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sepnmf.experiments.experiment import Experiment, Row, Scale, figure, pick, table, verdict
+from sepnmf.datasets.loaders import folder_of
+from sepnmf.experiments.experiment import (
+    Experiment,
+    Row,
+    Scale,
+    figure,
+    pick,
+    share_that_holds,
+    table,
+    undecided,
+    verdict,
+)
 from sepnmf.experiments.gesture_features import features, originals
 from sepnmf.experiments.labels import CYCLE, MARKERS, METHOD, panels, shared_legend
 from sepnmf.experiments.selection_of_features import SHARES, kept_by_baseline, kept_by_ratio, number
@@ -20,6 +31,8 @@ if TYPE_CHECKING:
 
 PARAMETERS = Path(__file__).parent / "parameters" / "gestures.json"
 SPLITS = 50
+# The paper's own sets, used when they are there, with the parameters found on their stand-ins.
+STAND_IN = {"goyal_2020": "binary", "hgm4": "gray"}
 BASELINES = ("spa", "fgnsr", "merit")
 LONG = 0.3  # the share for which the tuned parameters also run the paper's hundred outer iterations
 # The paper's accuracies and seconds for 10, 20, 30, 40 and 50 % of the features.
@@ -105,7 +118,9 @@ def trials(scale: Scale) -> list[Row]:
     found: list[Row] = []
     splits = pick(scale, SPLITS, 10, 3)
     shares = pick(scale, SHARES, SHARES[:1], SHARES[:1])
-    for dataset in pick(scale, SETS, SETS, SETS[:1]):
+    own = [name for name in STAND_IN if folder_of(name)]
+    for dataset in pick(scale, [*SETS, *own], SETS, SETS[:1]):
+        known = STAND_IN.get(dataset, dataset)
         for kind in pick(scale, KINDS, KINDS, KINDS[:1]):
             head: Row = {"set": dataset, "kind": kind, "splits": splits}
             for method in pick(
@@ -114,14 +129,14 @@ def trials(scale: Scale) -> list[Row]:
                 one: Row = {"role": "baseline", "method": method, "p": 0, "mode": ""}
                 found += [head | one | {"share": share} for share in shares]
             for method, p, mode in pick(
-                scale, variants(dataset, kind), variants(dataset, kind), [("dca", 1, "paper")]
+                scale, variants(known, kind), variants(known, kind), [("dca", 1, "paper")]
             ):
-                stored = tuned()[search_name(dataset, kind, method, p, mode)]
+                stored = tuned()[search_name(known, kind, method, p, mode)]
                 variant = head | {"method": method, "p": p, "mode": mode}
                 for share in shares:
                     parameters = stored["parameters"][str(share)]
                     found.append(variant | {"role": "tuned", "share": share, "max_outer": OUTER} | parameters)
-                if scale == "full":
+                if scale == "full" and mode == "paper":
                     parameters = stored["parameters"][str(LONG)]
                     found.append(variant | {"role": "long", "share": LONG, "max_outer": 100} | parameters)
                 for i, parameters in enumerate(stored["candidates"][: pick(scale, None, 1, 1)]):
@@ -261,7 +276,7 @@ def tell(frame: "pd.DataFrame") -> str:
         ):
             rows = []
             for method, mode in lines_of(part):
-                said = paper[(dataset, kind)].get(method) if paper else None
+                said = paper[(STAND_IN.get(dataset, dataset), kind)].get(method) if paper else None
                 if said and mode in ("", "paper"):
                     rows.append(("paper", METHOD[method], *said[: len(counts)]))
                 for role in roles:
@@ -269,7 +284,8 @@ def tell(frame: "pd.DataFrame") -> str:
                     if key in values.index.droplevel("share") and (said or not paper):
                         rows.append(("ours", label(method, mode), *map(float, values[key][counts.index])))
             parts.append(f"{title}\n\n" + table(head, rows))
-        parts += [judge(accuracy, honest, dataset, kind), tell_start(part)]
+        parts += [judge(accuracy, honest, dataset, kind), judge_seconds(seconds, dataset, kind)]
+        parts.append(tell_start(part))
     parts.append(figure("gestures", "Accuracy over the share of features kept, tuned on the test"))
     parts.append(figure("gestures-honest", "The same, honest: parameters by nested cross-validation"))
     return "\n\n".join(parts)
@@ -290,7 +306,9 @@ means over {splits} stratified splits, the same for every row.
 - *Honest* chooses, in each split, among five vectors drawn before any accuracy is known, by five-fold
   cross-validation inside the training part; and it keeps the rotations of an image on one side of every
   split. The paper rotates each grey image and splits at random, so that near-copies are on both sides.
-  Features are selected without labels, on all images, as in the paper.
+  Features are selected without labels, on all images, as in the paper; the images were chosen per gesture
+  before. The binary images are frames of films: neighbours that are nearly equal can still be on both
+  sides.
 - F has rank 150 or 125, the number of images: SPA finds no more columns than that, and goes on with the
   longest. The start, SPA with NNLS, is therefore the same for all numbers of features beyond the rank, and
   so is X.
@@ -299,35 +317,48 @@ means over {splits} stratified splits, the same for every row.
 """
 
 
+# What the paper says of its accuracies, and by how much a mean may be lower than the best baseline's.
+CLAIMS = {
+    "binary": ("“Accuracies comparable to or higher than the baseline methods.”", -0.01),
+    "gray": ("“The proposed methods dominate at every factorization rank” (HOG), “outperform” (LBP).", 0.0),
+}
+
+
 def judge(accuracy: "pd.Series[float]", honest: "pd.Series[float]", dataset: str, kind: str) -> str:
-    """Whether the proposed methods beat the baselines, tuned on the test and honestly."""
-
-    def best(values: "pd.Series[float]", role: str, names: tuple[str, ...]) -> tuple[float, str]:
-        means_over_ranks = values[(dataset, kind)].groupby(["method", "mode", "role"]).mean()
-        found = [
-            (float(value), label(method, mode))
-            for (method, mode, kept), value in means_over_ranks.items()
-            if kept == role and method in names and mode in ("", "paper")
-        ]
-        return max(found)
-
-    rivals, ours = (*BASELINES, "random"), ("dca", "admm")
-    tuned_gap = best(accuracy, "tuned", ours)[0] - best(accuracy, "baseline", rivals)[0]
-    gap = best(honest, "nested", ours)[0] - best(honest, "baseline", rivals)[0]
-    words = [
-        f"{name} {value:.3f}"
-        for name, value in (
-            (f"tuned on the test {best(accuracy, 'tuned', ours)[1]}", best(accuracy, "tuned", ours)[0]),
-            (f"best baseline {best(accuracy, 'baseline', rivals)[1]}", best(accuracy, "baseline", rivals)[0]),
-            (f"honest {best(honest, 'nested', ours)[1]}", best(honest, "nested", ours)[0]),
-            (f"best baseline {best(honest, 'baseline', rivals)[1]}", best(honest, "baseline", rivals)[0]),
+    """Whether the best of the proposed methods beats the best baseline at every rank, tuned and honestly."""
+    claim, slack = CLAIMS[STAND_IN.get(dataset, dataset)]
+    words, holds = [], []
+    for name, values, role in (("tuned on the test", accuracy, "tuned"), ("honest", honest, "nested")):
+        ours = best_by_rank(values[(dataset, kind)], role, ("dca", "admm"))
+        rivals = best_by_rank(values[(dataset, kind)], "baseline", (*BASELINES, "random"))
+        ours = ours[rivals.index]
+        holds.append(bool((ours >= rivals + slack).all()))
+        words.append(
+            f"{name}, the best of ours against the best baseline by rank: "
+            + ", ".join(f"{mine:.3f} / {theirs:.3f}" for mine, theirs in zip(ours, rivals, strict=True))
         )
-    ]
+    return verdict(share_that_holds(holds), f"{claim} {'; '.join(words)}.")
+
+
+def best_by_rank(values: "pd.Series[float]", role: str, methods: tuple[str, ...]) -> "pd.Series[float]":
+    """The best accuracy for each share among some methods, in paper mode."""
+    frame = values.reset_index(name="value")
+    rows = frame["method"].isin(methods) & (frame["role"] == role) & frame["mode"].isin(["", "paper"])
+    best: pd.Series[float] = frame[rows].groupby("share")["value"].max()
+    return best
+
+
+def judge_seconds(seconds: "pd.Series[float]", dataset: str, kind: str) -> str:
+    """Whether runtimes are comparable to FGNSR's and MERIT's."""
+    mean = seconds[(dataset, kind)].groupby(["method", "mode"]).mean()
+    ours = {label(*key): float(mean[key]) for key in mean.index if key[0] in ("dca", "admm")}
+    slow = {label(*key): float(mean[key]) for key in mean.index if key[0] in ("fgnsr", "merit")}
+    if not slow:
+        return undecided("FGNSR and MERIT did not run.")
+    each = ", ".join(f"{name} {value:.3g}" for name, value in (ours | slow).items())
     return verdict(
-        True if min(gap, tuned_gap) > 0.005 else False if max(gap, tuned_gap) < -0.005 else None,
-        "“Comparable to or higher than the baselines”, means over the numbers of features: "
-        + "; ".join(words)
-        + ".",
+        max(ours.values()) <= 3 * max(slow.values()),
+        f"“Runtimes comparable to or lower than FGNSR and MERIT.” Mean seconds: {each}.",
     )
 
 

@@ -61,9 +61,9 @@ def ratio_trials(
 ) -> list[Row]:
     """Trials of one variant at one level: by the paper's protocol, on Type 1 by an honest one too.
 
-    The nuclear norm is slow: its exact mode has twenty instances, and the paper's protocol only.
+    The nuclear norm is slow: its exact mode has ten instances, and the paper's protocol only.
     """
-    seeds = pick(scale, 20, 2, 1) if norm == "nuclear" and mode == "exact" else pick(scale, 50, 4, 1)
+    seeds = pick(scale, 10, 2, 1) if norm == "nuclear" and mode == "exact" else pick(scale, 50, 4, 1)
     protocols = {HONEST: "all"} if data == "type2" else {TUNED: regime(noise), HONEST: "all"}
     if norm == "nuclear" and data == "type1":
         del protocols[HONEST]

@@ -126,8 +126,9 @@ def recover(
     quality: Row = {
         "success": int(hits == anchors.size),
         "found": hits / anchors.size,
-        "mrsa": mrsa(M[:, chosen], M[:, anchors]),
-        "rae": rae(M, chosen),
+        # Rounded: the last digits depend on where an array lies in memory.
+        "mrsa": round(mrsa(M[:, chosen], M[:, anchors]), 9),
+        "rae": round(rae(M, chosen), 9),
     }
     return [quality | measured]
 

@@ -106,6 +106,8 @@ def run(
 def levels(data: str, norm: str, regime: str) -> tuple[float, ...]:
     """Noise levels of the instances of an evaluation."""
     ten = REGIMES[data][regime]
+    if regime == "noise-free" and norm == "nuclear" and data == "type1":
+        return 2 * ten  # rates of 0.9 are common here
     return ten if norm == "l1" else ten[::2] + ten[-1:]
 
 
