@@ -33,7 +33,7 @@ def trials(scale: Scale) -> list[Row]:
             for method, p, mode in [v for v in recovery.variants(norm) if v[:2] in VARIANTS]:
                 head = recovery.ratio_trial(data, norm, method, p, mode, "low" if data == "type1" else "all")
                 slow = norm == "nuclear" and (mode == "exact" or data == "type2")
-                seeds = pick(scale, 5 if slow else 25, 1 if slow else 2, 1)
+                seeds = pick(scale, 3 if slow else 25, 1 if slow else 2, 1)
                 for sweep, budget, max_outer, max_inner in pick(scale, BUDGETS, BUDGETS[::3], BUDGETS[::6]):
                     limits: Row = {
                         "sweep": sweep,

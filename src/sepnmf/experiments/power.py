@@ -26,7 +26,7 @@ def trials(scale: Scale) -> list[Row]:
         for data in recovery.TYPES:
             for p, mode in VARIANTS:
                 slow = norm == "nuclear" and (mode == "exact" or data == "type2")
-                seeds = pick(scale, 5 if slow else 25, 1 if slow else 2, 1)
+                seeds = pick(scale, 3 if slow else 25, 1 if slow else 2, 1)
                 for noise in pick(scale, LEVELS, LEVELS[1::4], LEVELS[4::10]):
                     tuned_for = regime(noise) if data == "type1" else "all"
                     head = recovery.ratio_trial(data, norm, "admm", p, mode, tuned_for)

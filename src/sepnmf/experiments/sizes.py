@@ -36,7 +36,7 @@ def trials(scale: Scale) -> list[Row]:
             for data in recovery.TYPES:
                 for method, p in VARIANTS:
                     for mode in recovery.modes(method, p, norm):
-                        slow = norm == "nuclear" and (mode == "exact" or data == "type1" or size == "large")
+                        slow = norm == "nuclear"
                         seeds = pick(scale, 3 if slow else 20, 1, 1)
                         for noise in pick(scale, LEVELS, LEVELS[2::5], LEVELS[5:6]):
                             tuned_for = regime(noise) if data == "type1" else "all"

@@ -34,6 +34,7 @@ Form = Literal["exact", "paper"]
 
 # From a warm start two or three passes find the threshold; more than this and sorting it out is cheaper.
 MAX_PASSES = 30
+SMALLEST = 1e-5  # of s₁: for smaller thresholds singular values are not taken from a Gram matrix
 
 
 class Split(NamedTuple):
@@ -199,11 +200,15 @@ class NuclearNorm(Norm):
             if known is not None:
                 X, size, warmth.basis = known
                 return Cut(matrix=X, size=size)
-        U, s, Vt = decompose(B)
+        along, s, V = gram_decompose(B)
         left, size = shrink_vector(s, gamma, p, form, B.size)
+        if np.max(s - left) < SMALLEST * s[0]:
+            U, s, Vt = decompose(B)
+            along, V = U * s, Vt.T
+            left, size = shrink_vector(s, gamma, p, form, B.size)
         rank = int((left > 0).sum())
-        warmth.basis = np.ascontiguousarray(Vt[: rank + SPARE].T) if rank < WIDEST * len(s) else None
-        return Cut(matrix=(U * left) @ Vt, size=size)
+        warmth.basis = np.ascontiguousarray(V[:, : rank + SPARE]) if rank < WIDEST * len(s) else None
+        return Cut(matrix=(along[:, :rank] * (left[:rank] / s[:rank])) @ V[:, :rank].T, size=size)
 
     def value(self, A: Floats) -> float:
         """Return the sum of the singular values."""
@@ -241,6 +246,22 @@ def decompose(A: Floats) -> tuple[Floats, Floats, Floats]:
     except np.linalg.LinAlgError:
         U, s, Vt = linalg.svd(A, full_matrices=False, lapack_driver="gesvd")
     return U, s, Vt
+
+
+def gram_decompose(A: Floats) -> tuple[Floats, Floats, Floats]:
+    """US, s and V of a singular value decomposition, in half the time, from the eigenvectors of AᵀA.
+
+    Squaring costs digits, but few of them in a proximal map: it is A·f(AᵀA), and an error of ε s₁² in AᵀA
+    moves it by about ε s₁²/τ, τ the threshold. `SMALLEST` says for which τ that is too much.
+    """
+    if A.dtype != np.float64 or not 1e-100 < np.abs(A).max(initial=0.0) < 1e100:
+        U, s, Vt = decompose(A)
+        return U * s, s, Vt.T
+    V = np.linalg.eigh(A.T @ A)[1][:, ::-1]
+    along = A @ V
+    s = np.sqrt(np.einsum("ij,ij->j", along, along))
+    order = np.argsort(-s, kind="stable")
+    return along[:, order], s[order], V[:, order]
 
 
 NORMS: dict[str, Norm] = {norm.name: norm for norm in (EntrywiseNorm(), NuclearNorm(), RowNorm())}
