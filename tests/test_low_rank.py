@@ -115,3 +115,54 @@ def test_admm_finds_the_same_with_and_without(monkeypatch):
     assert fast.anchors.tolist() == full.anchors.tolist()
     np.testing.assert_allclose(fast.history["objective"], full.history["objective"], rtol=1e-6)
     np.testing.assert_allclose(fast.X, full.X, atol=1e-5)
+
+
+@pytest.mark.parametrize("p", [1, 2, 4])
+@pytest.mark.parametrize("form", ["exact", "paper"])
+@pytest.mark.parametrize("spread", [0, 3, 8])
+def test_the_cut_from_a_gram_matrix_is_the_one_from_singular_values(p, form, spread):
+    """Singular values over `spread` decades; the threshold between a thousandth of and above the largest."""
+    rng = np.random.default_rng(spread)
+    U, V = (np.linalg.qr(rng.standard_normal((40, 40)))[0] for _ in range(2))
+    s = np.logspace(0, -spread, 40)
+    B = (U * s) @ V.T
+    for gamma in (1e-6, 1e-4, 1e-2, 0.3):
+        cut = norms.NORMS["nuclear"].cut(Point(B), gamma, p, form, norms.Warmth(B))
+        left, size = norms.shrink_vector(s, gamma, p, form, B.size)
+        np.testing.assert_allclose(cut.matrix, (U * left) @ V.T, atol=1e-9, rtol=0)
+        assert cut.size == pytest.approx(size, rel=1e-8, abs=1e-9)
+
+
+class Point:
+    """What `cut` needs of ADMM-P's point: its matrix."""
+
+    def __init__(self, B):
+        self.B = B
+
+    def matrix(self):
+        return self.B
+
+
+def test_a_decomposition_that_does_not_converge_is_tried_another_way(monkeypatch):
+    B = np.random.default_rng(0).standard_normal((6, 6))
+
+    def failing(*_, **__):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    wanted = np.linalg.svd(B, compute_uv=False)
+    monkeypatch.setattr(np.linalg, "svd", failing)
+    U, s, Vt = norms.decompose(B)
+    np.testing.assert_allclose(s, wanted)
+    np.testing.assert_allclose((U * s) @ Vt, B, atol=1e-14)
+
+
+def test_a_run_whose_decomposition_fails_has_diverged(monkeypatch):
+    def failing(*_, **__):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(norms, "gram_decompose", failing)
+    M, _ = sepnmf.datasets.make_dirichlet(0.0, m=10, n=15, r=3, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="diverged"):
+        sel = sepnmf.admm(M, 3, norm="nuclear", lam=1e-3, rho=(1, 1, 1))
+    assert sel.status == "diverged"
+    assert len(set(sel.anchors)) == 3
