@@ -136,7 +136,7 @@ def trials(scale: Scale) -> list[Row]:
                 for share in shares:
                     parameters = stored["parameters"][str(share)]
                     found.append(variant | {"role": "tuned", "share": share, "max_outer": OUTER} | parameters)
-                if scale == "full" and mode == "paper":
+                if scale == "full" and (kind, mode) == ("HOG", "paper"):
                     parameters = stored["parameters"][str(LONG)]
                     found.append(variant | {"role": "long", "share": LONG, "max_outer": 100} | parameters)
                 for i, parameters in enumerate(stored["candidates"][: pick(scale, None, 1, 1)]):

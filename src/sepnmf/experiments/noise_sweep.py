@@ -45,7 +45,7 @@ PAPER_UNTIL = {
 
 def trials(scale: Scale) -> list[Row]:
     """Every method at every level; on Type 1 the two algorithms also with one parameter vector throughout."""
-    levels = pick(scale, LEVELS, LEVELS[1::4], LEVELS[4::12])
+    levels = pick(scale, LEVELS, LEVELS[1::4], LEVELS[:11:10])
     found: list[Row] = []
     for data in recovery.TYPES:
         for noise in levels:

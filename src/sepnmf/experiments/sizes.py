@@ -36,8 +36,8 @@ def trials(scale: Scale) -> list[Row]:
             for data in recovery.TYPES:
                 for method, p in VARIANTS:
                     for mode in recovery.modes(method, p, norm):
-                        slow = norm == "nuclear"
-                        seeds = pick(scale, 3 if slow else 20, 1, 1)
+                        few = 1 if size == "large" else 3
+                        seeds = pick(scale, few if norm == "nuclear" else 20, 1, 1)
                         for noise in pick(scale, LEVELS, LEVELS[2::5], LEVELS[5:6]):
                             tuned_for = regime(noise) if data == "type1" else "all"
                             head = recovery.ratio_trial(data, norm, method, p, mode, tuned_for)
