@@ -71,7 +71,9 @@ def test_a_run_leaves_tables_page_and_manifest(tmp_path):
     frames = runner.reproduce([TOY], tmp_path, scale="quick")
     assert frames["toy"]["square"].tolist() == [0, 1, 4, 9, 16, 25]
     assert pd.read_csv(tmp_path / "paper/toy.csv").equals(pd.read_parquet(tmp_path / "paper/toy.parquet"))
-    assert "Sum of squares: 55" in (tmp_path / "paper.md").read_text()
+    text = (tmp_path / "paper.md").read_text()
+    assert "Sum of squares: 55" in text
+    assert "Not measured yet" not in text
     (entry,) = json.loads((tmp_path / "paper/manifest.json").read_text())
     assert entry["experiments"] == ["toy"]
     assert entry["scale"] == "quick"
@@ -86,7 +88,8 @@ def test_resuming_repeats_nothing(tmp_path):
         connection.execute("""UPDATE results SET rows = '[{"square": -1}]' WHERE trial LIKE '%3%'""")
     with pytest.raises(FileExistsError, match="--resume"):
         runner.reproduce([TOY], tmp_path)
-    frame = runner.reproduce([TOY], tmp_path, resume=True)["toy"]
+    frame = runner.reproduce([TOY], tmp_path, page=[TOY, gestures.EXPERIMENT], resume=True)["toy"]
+    assert f"Not measured yet: {gestures.EXPERIMENT.title}." in (tmp_path / "paper.md").read_text()
     assert frame["square"].tolist() == [0, 1, 4, -1, 16, 25]
 
 

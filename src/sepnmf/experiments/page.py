@@ -38,8 +38,12 @@ from the results beside it (a table per experiment in `paper/`, as CSV and Parqu
 """
 
 
-def write_page(sections: "Sequence[tuple[Experiment, pd.DataFrame]]", command: str) -> str:
-    """The whole page, a section per experiment that has all its results."""
+def write_page(
+    sections: "Sequence[tuple[Experiment, pd.DataFrame]]", missing: Sequence[Experiment], command: str
+) -> str:
+    """The whole page, a section per experiment that has all its results, and a word on the others."""
     parts = [INTRODUCTION.format(command=command)]
+    if missing:
+        parts.append(f"Not measured yet: {'; '.join(experiment.title for experiment in missing)}.")
     parts += [experiment.tell(frame) for experiment, frame in sections]
     return "\n\n".join(part.strip() for part in parts) + "\n"

@@ -98,7 +98,9 @@ def reproduce(
             and (trials := experiment.trials(scale))
             and not store.missing(experiment.name, trials)
         ]
-    write(out / "paper.md", write_page(sections, command()))
+    shown = [experiment for experiment, _ in sections]
+    missing = [experiment for experiment in page or experiments if experiment not in shown]
+    write(out / "paper.md", write_page(sections, missing, command()))
     end_manifest(folder, note)
     return frames
 
