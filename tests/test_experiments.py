@@ -20,7 +20,7 @@ from sepnmf import experiments
 from sepnmf.cli import app
 from sepnmf.datasets import loaders
 from sepnmf.experiments import gestures, noise_free, noise_sweep, recovery, runner, tune_recovery
-from sepnmf.experiments.experiment import Experiment, cell, table
+from sepnmf.experiments.experiment import Experiment, cell, stored_parameters, table
 from sepnmf.experiments.store import Store
 from sepnmf.tuning import search
 
@@ -341,11 +341,11 @@ def test_the_numbers_are_the_stored_ones(name, tmp_path):
 # Verdicts on results made up for them ------------------------------------------------------------------
 
 
-def made_up(experiment, success, **columns):
+def made_up(experiment, success):
     """Results in which `success(trial)` says how often a trial succeeds."""
     extra = {"found": 1.0, "mrsa": 0.0, "rae": 1.0, "seconds": 0.1, "n_inner": 10, "status": "converged"}
     rows = [trial | extra | {"success": success(trial)} for trial in experiment.trials("quick")]
-    return pd.DataFrame(rows).assign(**columns)
+    return pd.DataFrame(rows)
 
 
 @pytest.mark.parametrize("name", ["noise-free", "noise-sweep", "power", "budgets", "sizes"])
@@ -450,17 +450,25 @@ def test_searches_are_not_part_of_everything():
     assert set(experiments.EXPERIMENTS) - set(experiments.TABLES) == {"tune-recovery", "tune-gestures"}
 
 
-def test_stored_parameters_come_with_the_command_that_found_them():
-    for path in (recovery.PARAMETERS, gestures.PARAMETERS):
-        content = json.loads(path.read_text())
-        assert "reproduce tune-" in content["command"]
-        for entry in content["conditions"].values():
-            vectors = [entry["parameters"], *entry.get("candidates", [])]
-            if path == gestures.PARAMETERS:
-                vectors = [*entry["parameters"].values(), *entry["candidates"]]
-                assert len(vectors) == 5 + 5
-            for vector in vectors:
-                assert all(0.99e-5 <= value <= 3.01e3 for value in vector.values())
+@pytest.mark.parametrize("name", ["recovery", "gestures"])
+def test_stored_parameters_come_with_the_command_that_found_them(name):
+    path = Path(experiments.__file__).parent / "parameters" / f"{name}.json"
+    assert f"reproduce tune-{name}" in json.loads(path.read_text())["command"]
+    for entry in stored_parameters(name).values():
+        vectors = [entry["parameters"]]
+        if name == "gestures":  # one for each share, and five that no accuracy has had a say in
+            vectors = [*entry["parameters"].values(), *entry["candidates"]]
+            assert len(vectors) == 5 + 5
+        for vector in vectors:
+            assert all(0.99e-5 <= value <= 3.01e3 for value in vector.values())
+
+
+def test_every_condition_of_the_searches_has_its_parameters():
+    names = {
+        recovery.condition_name(*(q[k] for k in ("data", "norm", "method", "p", "mode", "regime")))
+        for q in tune_recovery.conditions()
+    }
+    assert names == stored_parameters("recovery").keys()
 
 
 if __name__ == "__main__":  # writes the stored values anew

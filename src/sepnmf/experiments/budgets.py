@@ -45,11 +45,6 @@ def trials(scale: Scale) -> list[Row]:
     return found
 
 
-def run(sweep: str, budget: int, **trial: object) -> list[Row]:
-    """One trial; the sweep and its budget are in `max_outer` and `max_inner`."""
-    return recovery.recover(**trial)  # type: ignore[arg-type]
-
-
 def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
     """Success over the budget, both sweeps and norms, Type 1 as in the paper, by mode."""
     norms = [norm for norm in recovery.NORMS if norm in set(frame["norm"])]
@@ -110,7 +105,7 @@ EXPERIMENT = Experiment(
     name="budgets",
     title="Ablation: inner and outer iterations",
     trials=trials,
-    run=run,
+    run=recovery.recover,
     draw=draw,
     tell=tell,
 )

@@ -1,9 +1,12 @@
 """What an experiment is: a list of independent trials, how to run one, and what to show of the results."""
 
 import hashlib
+import json
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -56,6 +59,14 @@ class Experiment:
 def pick(scale: Scale, full: Any, quick: Any, toy: Any) -> Any:
     """What belongs to the scale."""
     return {"full": full, "quick": quick, "toy": toy}[scale]
+
+
+@cache
+def stored_parameters(name: str) -> dict[str, Any]:
+    """What a search found, by condition: `parameters/NAME.json`, written by `sepnmf reproduce tune-NAME`."""
+    path = Path(__file__).parent / "parameters" / f"{name}.json"
+    conditions: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["conditions"]
+    return conditions
 
 
 def storage_of(folder: str, name: str, what: object) -> str:

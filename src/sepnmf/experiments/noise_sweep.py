@@ -85,11 +85,6 @@ def regime(noise: float) -> str:
     return "low" if noise < SWITCH else "high"
 
 
-def run(protocol: str, **trial: object) -> list[Row]:
-    """One trial; the protocol only says how its parameters were chosen."""
-    return recovery.recover(**trial)  # type: ignore[arg-type]
-
-
 def shown(frame: "pd.DataFrame", data: str, norm: str, mode: str, protocol: str) -> "pd.DataFrame":
     """What belongs into a panel: one norm, mode and protocol, and the methods that have none of these."""
     one_mode = (frame["method"] == "admm") & (frame["p"] == 1)  # the printed map is exact for p = 1
@@ -328,7 +323,7 @@ EXPERIMENT = Experiment(
     name="noise-sweep",
     title="Success, MRSA, RAE and seconds over 20 noise levels, against five baselines",
     trials=trials,
-    run=run,
+    run=recovery.recover,
     draw=draw,
     tell=tell,
 )

@@ -16,7 +16,7 @@ on whether each claim holds. This page is written by
 
     {command}
 
-from the results beside it (a table per experiment in `paper/`, as CSV and Parquet, with
+from the results beside it (a table per experiment in `paper/`, with
 [`manifest.json`](paper/manifest.json) on versions, machine and commit).
 
 - **Paper mode** is the paper's algorithm with its printed formulas: the proximal map of ADMM-P with k = mn,
@@ -27,9 +27,9 @@ from the results beside it (a table per experiment in `paper/`, as CSV and Parqu
 - Parameters come from Bayesian optimisation over [1e-5, 3e3], as in the paper, and are stored in
   `src/sepnmf/experiments/parameters/` with the command that found them. A condition is a data type, norm,
   method, power, mode and noise regime (not each of the twenty levels), on instances that no table uses. It
-  has 40 evaluations, or 120 where 40 found nothing (entrywise norm); a search begins with one or two
-  vectors known to work somewhere. Most of the nuclear norm's searches run 30 outer iterations on six
-  instances instead of 100 on ten.
+  has 40 evaluations, or 120 where 40 found nothing (entrywise norm), unless the file says another number;
+  a search begins with one or two vectors known to work somewhere. Most of the nuclear norm's searches run
+  30 outer iterations on six instances instead of 100 on ten.
 - Where the paper tunes on what it then reports (high noise on Type 1, the gesture tables), the figure from
   an honest protocol stands beside it.
 - MRSA compares the columns found with the (noisy) columns at the true anchors.

@@ -1,16 +1,13 @@
 """Anchors of the paper's synthetic data: one trial, what it measures, and the parameters that were found."""
 
-import json
 import warnings
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sepnmf.datasets import make_dirichlet, make_midpoint
-from sepnmf.experiments.experiment import Row
+from sepnmf.experiments.experiment import Row, stored_parameters
 from sepnmf.metrics import mrsa, rae
 from sepnmf.registry import select
 from sepnmf.selection import Selection
@@ -28,7 +25,6 @@ SIZES = {  # m, n and r
     "medium": {"type1": (50, 55, 10), "type2": (50, 100, 10)},
     "large": {"type1": (100, 110, 20), "type2": (100, 200, 20)},
 }
-PARAMETERS = Path(__file__).parent / "parameters" / "recovery.json"
 
 
 def instance(data: str, noise: float, seed: int, size: str = "medium") -> tuple[Floats, Ints]:
@@ -102,20 +98,21 @@ def recover(
     size: str = "medium",
     max_outer: int = 100,
     max_inner: int = 10,
-    regime: str = "",
-    **parameters: Any,
+    **others: Any,
 ) -> list[Row]:
     """One trial: anchors found, success, MRSA, RAE, seconds and iterations.
 
-    `regime` only says what the parameters were tuned for.
+    The other values of a trial are parameters of the method, or labels of an experiment.
     """
     M, anchors = instance(data, noise, seed, size)
     options: dict[str, Any] = {}
     if method in ("admm", "dca"):
-        options = ratio_options(method, p, norm, mode, parameters)
+        options = ratio_options(method, p, norm, mode, others)
         options |= {"max_outer": max_outer, "max_inner": max_inner}
     elif method == "vca":
         options["random_state"] = seed
+    elif method in ("fgnsr", "merit", "auto"):
+        options["n_jobs"] = 1
     measured: Row = {"seconds": 0.0, "n_inner": 0, "status": ""}
     if method == NEAREST:
         chosen = nearest_the_mean(M, len(anchors))
@@ -133,13 +130,6 @@ def recover(
     return [quality | measured]
 
 
-@cache
-def tuned() -> dict[str, Any]:
-    """Parameters found by `sepnmf reproduce tune-recovery`, by condition."""
-    content: dict[str, Any] = json.loads(PARAMETERS.read_text())
-    return content["conditions"]  # type: ignore[no-any-return]
-
-
 def condition_name(data: str, norm: str, method: str, p: int, mode: str, regime: str) -> str:
     """How a condition is called in the parameter file and in the storage of its search."""
     return f"{data} {norm} {method} p={p} {mode} {regime}"
@@ -148,6 +138,6 @@ def condition_name(data: str, norm: str, method: str, p: int, mode: str, regime:
 def ratio_trial(data: str, norm: str, method: str, p: int, mode: str, regime: str) -> Row:
     """The part of a trial that says which variant runs, with the parameters tuned for a regime."""
     name = condition_name(data, norm, method, p, mode, regime)
-    parameters: Row = tuned()[name]["parameters"]
+    parameters: Row = stored_parameters("recovery")[name]["parameters"]
     head: Row = {"data": data, "method": method, "norm": norm, "p": p, "mode": mode, "regime": regime}
     return head | parameters

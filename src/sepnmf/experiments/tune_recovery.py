@@ -1,6 +1,6 @@
 """Parameters for the synthetic data, by Bayesian optimisation on instances no table is measured on."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -130,9 +130,9 @@ def recovery_error(
     and by the iterations. Parameters that fail on the first four instances are not tried on the others.
     """
     rows: list[Row] = []
+    options: dict[str, Any] = {"max_outer": max_outer, **parameters}
     for t, noise in enumerate(levels):
-        trial = {"data": data, "noise": noise, "seed": FIRST_SEED + t, "method": method, "norm": norm}
-        rows += recovery.recover(**trial, p=p, mode=mode, max_outer=max_outer, **parameters)  # type: ignore[arg-type]
+        rows += recovery.recover(data, noise, FIRST_SEED + t, method, norm, p, mode, **options)
         if t + 1 == HOPELESS and not any(row["success"] for row in rows):
             break
     success, found, inner = (
