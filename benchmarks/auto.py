@@ -35,6 +35,9 @@ from scipy.optimize import linear_sum_assignment
 import sepnmf
 from sepnmf.datasets import loaders, make_dirichlet, make_midpoint
 from sepnmf.datasets.loaders import Dataset
+from sepnmf.experiments import svm
+from sepnmf.experiments.gesture_features import hog
+from sepnmf.experiments.recovery import NEAREST, nearest_the_mean
 from sepnmf.metrics import rae, sam
 from sepnmf.parallel import available_cores
 
@@ -46,7 +49,6 @@ TYPE1 = (0.0, 0.05, 0.1, 0.1833, 0.25, 0.30, 0.35, 0.38)
 BEYOND = (0.41, 0.43, 0.46, 0.5)  # about 0.43 the anchors enter the cone of the other columns
 TYPE1_WANTED = {0.30: 0.98, 0.35: 0.9, 0.38: 0.9}  # 1.0 elsewhere; 0.35 has no bar of its own, but 0.38 has
 TYPE2 = tuple(np.logspace(-2, 0, 20).tolist())
-NEAREST = "nearest the mean"
 # Hottopixx takes 3 to 5 s a solve, so it gets few seeds at the levels where Type 2 is easy or hopeless.
 FEW_SEEDS, MANY_FROM, MANY_TO = 5, 0.1, 0.62
 
@@ -100,11 +102,6 @@ def choose(M: Any, r: int, method: str, **options: Any) -> Any:
     if "random_state" in inspect.signature(sepnmf.METHODS[method]).parameters:
         options["random_state"] = 0
     return sepnmf.select(M, r, method=method, **options)
-
-
-def nearest_the_mean(M: np.ndarray, r: int) -> np.ndarray:
-    """Columns nearest the mean: what a success on Type 1 beyond 0.38 is worth."""
-    return np.argsort(np.linalg.norm(M - M.mean(axis=1, keepdims=True), axis=0))[:r]
 
 
 def success(make: Callable[..., Any], level: float, seeds: int, method: str) -> dict[str, Any]:
@@ -230,30 +227,11 @@ def without_zeros(M: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(M[:, M.any(axis=0)])
 
 
-def gestures(folder: str) -> tuple[np.ndarray, np.ndarray]:
-    """Pictures and labels: the binary set without duplicates, digits 0 to 4 of the grey one."""
-    root = os.environ.get(loaders.VARIABLE)
-    if not root:
-        raise FileNotFoundError(
-            f"The environment variable {loaders.VARIABLE} is not set: {folder} is not found."
-        )
-    file = {"gestures_binary": "fist_five_peace_300each.npz", "gestures_gray": "gray64_all10.npz"}[folder]
-    content = np.load(Path(root, folder, file), allow_pickle=False)
-    X, y = content["X"], content["y"]
-    if folder == "gestures_gray":
-        return X[y < 5] / 255.0, y[y < 5]
-    first = np.sort(np.unique(X.reshape(len(X), -1), axis=0, return_index=True)[1])
-    return X[first].astype(float), y[first]
-
-
 @cache
 def hog_features(folder: str) -> tuple[np.ndarray, np.ndarray]:
     """Images × HOG features, and the labels."""
-    from skimage.feature import hog
-
-    pictures, labels = gestures(folder)
-    shape = {"orientations": 9, "pixels_per_cell": (8, 8), "cells_per_block": (2, 2), "block_norm": "L2-Hys"}
-    return np.array([hog(picture, **shape) for picture in pictures]), labels
+    data = getattr(sepnmf.datasets, f"load_{folder}")()
+    return np.array([hog(image) for image in data.images]), data.labels
 
 
 def pair_rates(counts: Any) -> Any:
@@ -396,12 +374,7 @@ def word_weights(counts: Any, anchors: np.ndarray) -> np.ndarray:
 
 def accuracy(F: np.ndarray, y: np.ndarray, columns: np.ndarray) -> dict[str, float]:
     """Mean accuracy of a linear SVM (one against one) over the splits."""
-    from sklearn.model_selection import StratifiedShuffleSplit
-    from sklearn.svm import SVC
-
-    A = F[:, columns]
-    splits = StratifiedShuffleSplit(SPLITS, test_size=0.2, random_state=0).split(A, y)
-    scores = [SVC(kernel="linear").fit(A[train], y[train]).score(A[test], y[test]) for train, test in splits]
+    scores = svm.accuracies(F, y, columns, svm.all_splits(y, SPLITS))
     return {"mean": float(np.mean(scores)), "std": float(np.std(scores))}
 
 
