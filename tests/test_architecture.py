@@ -29,6 +29,8 @@ ROOMS = [
     "estimators",
     "datasets",
     "experiments",
+    "io",
+    "report",
     "cli",
 ]
 

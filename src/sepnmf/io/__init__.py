@@ -1,0 +1,1 @@
+"""Files people have: npy, npz, csv, tsv, parquet, mat, ENVI and mtx."""
