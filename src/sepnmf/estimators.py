@@ -98,9 +98,9 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
     anchor_indices_ : ndarray of shape (n_components,)
         The samples chosen, best first.
     components_ : ndarray of shape (n_components, n_features)
-        X[anchor_indices_], dense.
+        ``X[anchor_indices_]``, dense.
     reconstruction_err_ : float
-        Frobenius norm of X − W · components_ on the training data.
+        Frobenius norm of X − W · `components_` on the training data.
     n_components_ : int
         Number of anchors.
     n_iter_ : int
@@ -109,7 +109,7 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         What the method returned; the columns of its M are the samples.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has names that are all strings.
 
     See Also
@@ -213,7 +213,7 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         Returns
         -------
         W : ndarray of shape (n_samples, n_components)
-            argmin_{W ≥ 0} ‖X − W · components_‖_F.
+            argmin_{W ≥ 0} ‖X − W · `components_` ‖_F.
         """
         check_is_fitted(self)
         return self._weights(self._check(X, reset=False))
@@ -229,7 +229,7 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
-            X · components_.
+            X · `components_`.
         """
         check_is_fitted(self)
         weights = check_array(X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
@@ -281,7 +281,7 @@ class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
         What the method returned.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has names that are all strings.
 
     See Also

@@ -1,11 +1,12 @@
 """Nonnegative weights H of given columns W, with M ≈ WH."""
 
 import warnings
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
+from sepnmf.columns import is_chunked
 from sepnmf.kernels import activeset, descent, pivoting
 from sepnmf.typing import ArrayLike, Floats, Ints, Sparse
 from sepnmf.validation import check_array, check_choice, check_count, check_number, check_sparse
@@ -20,6 +21,7 @@ WELL_CONDITIONED = 100.0
 INVERTIBLE = 1e6
 ROUNDS = 20  # of pivoting; nearly all columns need fewer than seven, and the active set takes the rest
 WIDTH = 16  # columns that pivoting solves side by side
+PART = 2**21  # entries of a chunk that are worked on at a time
 BITS = 62  # a passive set is the bits of one integer
 
 
@@ -50,7 +52,7 @@ def nnls(
     ----------
     W : array_like or sparse of shape (m, r)
         Columns to combine. A sparse W is made dense.
-    M : array_like or sparse of shape (m, n)
+    M : array_like, sparse or dask.array.Array of shape (m, n)
         Columns to explain.
     method : {"exact", "hals"}, default "exact"
         Finite method, or coordinate descent to a tolerance.
@@ -64,7 +66,8 @@ def nnls(
     Returns
     -------
     H : ndarray of shape (r, n)
-        Of M's type: float32 stays float32 (the sums over r are done in float64).
+        Of M's type: float32 stays float32 (the sums over r are done in float64). Of a Dask array, a Dask
+        array in the same chunks.
 
     Raises
     ------
@@ -108,6 +111,10 @@ def nnls(
     tol = check_number(tol, "tol")
     max_iter = check_count(max_iter, "max_iter")
     basis = check_array(check_sparse(W, "W").toarray() if sparse.issparse(W) else W, "W")
+    if is_chunked(M):
+        options = {"method": method, "sum_to_one": sum_to_one, "tol": tol, "max_iter": max_iter}
+        weights: Floats = nnls_of_chunks(basis, M, options)
+        return weights
     data = check_sparse(M, "M") if sparse.issparse(M) else check_array(M, "M")
     if basis.shape[0] != data.shape[0]:
         raise ValueError(
@@ -126,6 +133,22 @@ def nnls(
         H = cone_weights(atoms, coordinates) if method == "exact" else hals(atoms, coordinates, tol, max_iter)
         H *= height / unit
     return H.T.astype(data.dtype, order="C")
+
+
+def nnls_of_chunks(W: Floats, M: Any, options: dict[str, Any]) -> Any:
+    """Weights of the columns of a Dask array as a Dask array, computed when they are asked for."""
+    if W.shape[0] != M.shape[0]:
+        raise ValueError(f"W and M must have the same number of rows, got {W.shape[0]} and {M.shape[0]}.")
+    M = M.rechunk({0: -1}) if M.numblocks[0] > 1 else M
+    shape = ((W.shape[1],), M.chunks[1])
+    dtype = M.dtype if M.dtype == np.float32 else np.float64
+    return M.map_blocks(nnls_by_parts, W, options, dtype=dtype, chunks=shape, meta=np.empty((0, 0), dtype))
+
+
+def nnls_by_parts(chunk: Floats, W: Floats, options: dict[str, Any]) -> Floats:
+    """Weights of the columns of a chunk, a small part at a time."""
+    width = max(PART // len(W), 1)
+    return np.hstack([nnls(W, chunk[:, k : k + width], **options) for k in range(0, chunk.shape[1], width)])
 
 
 def largest(A: Floats) -> float:

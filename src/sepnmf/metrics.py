@@ -6,6 +6,8 @@ from numbers import Integral
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from sepnmf.chunked import Chunks, unexplained
+from sepnmf.columns import is_chunked
 from sepnmf.least_squares import nnls
 from sepnmf.typing import ArrayLike, Floats, Ints, Sparse
 from sepnmf.validation import check_array, check_columns
@@ -51,7 +53,7 @@ def success_rate(found: Indices | Sequence[Indices], true: Indices | Sequence[In
 def mean_recovery(found: Indices | Sequence[Indices], true: Indices | Sequence[Indices]) -> float:
     """Share of the true anchors that were found, averaged over the trials.
 
-    MR = (1/T) Σ_t |K_t ∩ K_t*| / |K_t*|.
+    MR = ``(1/T) Σ_t |K_t ∩ K_t*| / |K_t*|``.
 
     Parameters
     ----------
@@ -161,8 +163,9 @@ def rae(M: ArrayLike | Sparse, anchors: Indices) -> float:
 
     Parameters
     ----------
-    M : array_like or sparse matrix of shape (m, n)
-        Data. A sparse M stays sparse, but for blocks of a few columns at a time.
+    M : array_like, sparse matrix or dask.array.Array of shape (m, n)
+        Data. A sparse M stays sparse, but for blocks of a few columns at a time; of a Dask array a few
+        chunks are held at a time.
     anchors : sequence of int
         K, distinct column indices.
 
@@ -184,6 +187,9 @@ def rae(M: ArrayLike | Sparse, anchors: Indices) -> float:
     >>> round(rae(M, [0]), 6)  # the second column is lost: 1 − 4/√26
     0.215535
     """
+    if is_chunked(M):
+        chunks = Chunks(M)
+        return unexplained(chunks, chunks.take(check_indices(anchors, chunks.shape[1]))).rae
     data = check_columns(M, "allow")
     K = check_indices(anchors, data.shape[1])
     largest = max(data.max(), -data.min())

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from sepnmf import methods
+from sepnmf.chunked import chunked_auto, chunked_spa
+from sepnmf.columns import is_chunked
 from sepnmf.selection import Selection
 from sepnmf.tuning import auto, estimate_rank, tuned_admm
 from sepnmf.tuning.auto import refine_anchors
@@ -23,6 +25,9 @@ METHODS: dict[str, Callable[..., Selection]] = {
 # The methods that work on n × n coefficients, and the one that has not learnt it, take dense data only.
 DENSE_ONLY = frozenset({"admm", "dca", "fgnsr", "hottopixx", "merit", "smoothed-spa", "tuned-admm"})
 
+# What runs on a Dask array, a few chunks at a time.
+CHUNKED: dict[str, Callable[..., Selection]] = {"auto": chunked_auto, "spa": chunked_spa}
+
 
 def select(
     M: ArrayLike | Sparse,
@@ -36,8 +41,9 @@ def select(
 
     Parameters
     ----------
-    M : array_like or sparse of shape (m, n)
-        Data. The methods in `sepnmf.registry.DENSE_ONLY` refuse a sparse M.
+    M : array_like, sparse or dask.array.Array of shape (m, n)
+        Data. The methods in `sepnmf.registry.DENSE_ONLY` refuse a sparse M; those in
+        `sepnmf.registry.CHUNKED` take a Dask array and hold a few of its chunks at a time.
     r : int or "auto"
         Number of anchors, 1 ≤ r ≤ n. "auto" asks `estimate_rank`, and warns when the data do not settle it.
     method : str, default "auto"
@@ -68,6 +74,13 @@ def select(
     10
     """
     function = METHODS[check_choice(method, "method", METHODS)]
+    if is_chunked(M):
+        if method not in CHUNKED or refine or isinstance(r, str):
+            raise ValueError(
+                f"A Dask array is not held in memory: say r as a number, without refine, and choose one "
+                f"of the methods {', '.join(map(repr, CHUNKED))}; or pass M.compute()."
+            )
+        function = CHUNKED[method]
     parameters = list(inspect.signature(function).parameters.values())[2:]
     known = [parameter.name for parameter in parameters]
     missing = [p.name for p in parameters if p.default is p.empty and p.name not in options]

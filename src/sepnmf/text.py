@@ -1,9 +1,11 @@
-"""Words as columns: the matrix in which anchor words are looked for."""
+"""Words as columns: the matrix in which anchor words are looked for, and the topics they stand for."""
 
 import numpy as np
 from scipy import sparse
 
-from sepnmf.typing import ArrayLike, Sparse
+from sepnmf.columns import dense_columns
+from sepnmf.least_squares import nnls
+from sepnmf.typing import ArrayLike, Floats, Ints, Sparse
 from sepnmf.validation import check_columns
 
 
@@ -50,3 +52,45 @@ def cooccurrence(counts: ArrayLike | Sparse) -> Sparse:
     together.data = np.maximum(together.data, 0.0)  # rounding on the diagonal
     together.eliminate_zeros()
     return together
+
+
+def topic_words(together: Sparse, anchors: Ints) -> Floats:
+    """How probable each word is in the topic of each anchor word.
+
+    Given word j, the next word is i with probability Q_ij / Σ_i Q_ij. These columns are nonnegative
+    combinations of the anchors' (`sepnmf.nnls`); the weights are the topics' shares in the word, and times
+    Σ_i Q_ij, how often the word occurs, the word's share in the topics.
+
+    Parameters
+    ----------
+    together : sparse array of shape (n_words, n_words)
+        Q, as `cooccurrence` makes it. It stays sparse.
+    anchors : ndarray of shape (r,)
+        The anchor words.
+
+    Returns
+    -------
+    ndarray of shape (r, n_words)
+        Rows that sum to one.
+
+    References
+    ----------
+    S. Arora et al., "A practical algorithm for topic modeling with provable guarantees", ICML 2013, whose
+    recovery of the topics this is, with least squares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sepnmf.text import cooccurrence, topic_words
+    >>> counts = [[3, 2, 0, 0, 1], [2, 3, 0, 0, 1], [0, 0, 4, 2, 1], [0, 0, 2, 3, 1]]
+    >>> topic_words(cooccurrence(counts), np.array([0, 2])).round(2)
+    array([[0.43, 0.4 , 0.  , 0.  , 0.17],
+           [0.  , 0.  , 0.45, 0.39, 0.16]])
+    """
+    Q = sparse.csc_array(check_columns(together))
+    often = np.asarray(Q.sum(axis=0)).ravel()
+    given = sparse.csc_array(Q @ sparse.diags_array(1 / np.where(often > 0, often, 1.0)))
+    W = dense_columns(given, anchors)
+    shares = nnls(W, given) * often
+    topics: Floats = shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return topics

@@ -7,11 +7,12 @@ import numpy as np
 
 from sepnmf.kernels.fgnsr import advance
 from sepnmf.least_squares import nnls
+from sepnmf.methods.iteration import Callback, State
 from sepnmf.methods.picking import PICKS, Pick, pick_anchors
 from sepnmf.methods.spa import successive_projections
 from sepnmf.model.problem import Fit
 from sepnmf.parallel import Workers
-from sepnmf.selection import Selection
+from sepnmf.selection import Selection, Status
 from sepnmf.typing import ArrayLike, Floats, Seed
 from sepnmf.validation import (
     Negative,
@@ -45,6 +46,7 @@ def fgnsr(
     negative: Negative = "error",
     random_state: Seed = None,
     n_jobs: int | None = None,
+    callback: Callback | None = None,
 ) -> Selection:
     r"""Separable NMF by an accelerated projected gradient on the convex self-dictionary model (FGNSR).
 
@@ -87,6 +89,8 @@ def fgnsr(
         For p. None draws a new p at every call; an integer makes calls repeatable.
     n_jobs : int, optional
         Threads; by default all cores. BLAS is held to one thread meanwhile.
+    callback : callable, optional
+        Called as in `sepnmf.admm`, with X and the numbers of `history`; a true answer ends the run.
 
     Returns
     -------
@@ -144,8 +148,9 @@ def fgnsr(
 
     rate, direction = ADAPT_RATE, 0
     alpha, beta, restarted = ALPHA, 0.0, False
+    names = ("objective", "fit", "trace", "mu", "change", "seconds")
     rows: list[tuple[float, ...]] = []
-    converged = False
+    status: Status = "max_outer"
     with Workers(n, n_jobs) as workers:
         at = Iterate(fit.R, check_weights(weights, data), lipschitz, workers)
         misfit, price = at.misfit(), 0.0
@@ -157,7 +162,12 @@ def fgnsr(
             rows.append((objective, misfit, trace, weight, change, time.perf_counter() - began))
             near = not adapted or abs(trace - aim) <= TRACE_SLACK * aim
             if near and change <= tol:
-                converged = True
+                status = "converged"
+                break
+            if callback is not None and callback(
+                State("fgnsr", k, at.X.copy(), dict(zip(names, rows[-1], strict=True)))
+            ):
+                status = "stopped"
                 break
             restarted = objective > before and not restarted
             alpha, beta = (ALPHA, 0.0) if restarted else momentum(alpha)
@@ -169,19 +179,18 @@ def fgnsr(
         X = at.X
     if not X.any():
         raise ValueError(f"mu={weight:g} is so large that X = 0: make it smaller.")
-    if not converged:
+    if status == "max_outer":
         from sklearn.exceptions import ConvergenceWarning
 
         text = f"fgnsr stopped after {max_iter} iterations without reaching tol={tol:g}: raise max_iter."
         warnings.warn(text, ConvergenceWarning, stacklevel=2)
     anchors, scores = pick_anchors(X, rank, pick)
-    names = ("objective", "fit", "trace", "mu", "change", "seconds")
     return Selection(
         anchors=anchors,
         scores=scores,
         method="fgnsr",
-        status="converged" if converged else "max_outer",
-        converged=converged,
+        status=status,
+        converged=status == "converged",
         X=X,
         n_outer=len(rows),
         history=dict(zip(names, np.array(rows).T, strict=True)),

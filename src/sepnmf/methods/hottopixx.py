@@ -80,9 +80,9 @@ def hottopixx(
 
     Notes
     -----
-    Cost: a round solves one programme with |I||J| + 2m|J| unknowns and m|J| equations, and at most n with
-    |I| + 2m unknowns. On data close to separable I and J stay near r and 2r; at worst they reach n. Memory:
-    one n × n array, and m|I||J| numbers for the programme.
+    Cost: a round solves one programme with ``|I||J| + 2m|J|`` unknowns and ``m|J|`` equations, and at most n
+    with ``|I| + 2m`` unknowns. On data close to separable I and J stay near r and 2r; at worst they reach n.
+    Memory: one n × n array, and ``m|I||J|`` numbers for the programme.
 
     When to use: n up to several hundred, a known noise level, and an exact optimum wanted.
 

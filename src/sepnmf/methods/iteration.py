@@ -37,11 +37,11 @@ WIDEST = 1e15
 
 @dataclass(frozen=True)
 class State:
-    """What a callback sees after each outer iteration; X is a copy."""
+    """What a callback sees after each outer iteration; X is a copy, None where a method has none yet."""
 
     method: str
     n_outer: int
-    X: Floats
+    X: Floats | None
     numbers: dict[str, float]
 
 

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sepnmf.kernels.merit import penalise, row_sums, send
+from sepnmf.methods.iteration import Callback, State
 from sepnmf.methods.spa import successive_projections
 from sepnmf.model.problem import Fit
 from sepnmf.parallel import Workers
-from sepnmf.selection import Selection, best_first
+from sepnmf.selection import Selection, Status, best_first
 from sepnmf.typing import ArrayLike, Floats, Ints, Sparse
 from sepnmf.validation import Negative, check_choice, check_count, check_data, check_number, check_rank
 
@@ -31,6 +32,7 @@ def merit(
     pick: Literal["max", "sum"] = "max",
     negative: Negative = "error",
     n_jobs: int | None = None,
+    callback: Callback | None = None,
 ) -> Selection:
     r"""Separable NMF by Frank–Wolfe with sparse coefficients (MERIT).
 
@@ -70,6 +72,8 @@ def merit(
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
     n_jobs : int, optional
         Threads; by default all cores. BLAS is held to one thread meanwhile.
+    callback : callable, optional
+        Called as in `sepnmf.admm`, with no X but the numbers of `history`; a true answer ends the run.
 
     Returns
     -------
@@ -122,8 +126,9 @@ def merit(
     tol = check_number(tol, "tol", strict=False)
     check_choice(pick, "pick", ("max", "sum"))
 
+    names = ("objective", "fit", "gap", "seconds")
     rows: list[tuple[float, ...]] = []
-    converged = False
+    status: Status = "max_outer" if tol > 0.0 else "done"
     with Workers(n, n_jobs) as workers:
         at = Iterate(R, weight, smoothing, workers)
         for _ in range(max_iter):
@@ -131,11 +136,16 @@ def merit(
             fit = at.fit()
             objective = fit + weight * at.penalty()
             if at.t > 0 and gap <= tol * objective:  # C = 0, the start, is not a feasible point
-                converged = True
+                status = "converged"
                 break
             rows.append((objective, fit, gap, time.perf_counter() - began))
             at.move(choice)
-    if tol > 0.0 and not converged:
+            if callback is not None and callback(
+                State("merit", at.t, None, dict(zip(names, rows[-1], strict=True)))
+            ):
+                status = "stopped"
+                break
+    if status == "max_outer":
         from sklearn.exceptions import ConvergenceWarning
 
         text = f"merit stopped after {max_iter} iterations without reaching tol={tol:g}: raise max_iter."
@@ -146,11 +156,11 @@ def merit(
         anchors=best_first(scores, rank),
         scores=scores,
         method="merit",
-        status="converged" if converged else "max_outer" if tol > 0.0 else "done",
-        converged=converged or tol == 0.0,
+        status=status,
+        converged=status in ("converged", "done"),
         X=C,
         n_outer=at.t,
-        history=dict(zip(("objective", "fit", "gap", "seconds"), np.array(rows).T, strict=True)),
+        history=dict(zip(names, np.array(rows).T, strict=True)),
         seconds=time.perf_counter() - began,
     )
 

@@ -24,12 +24,12 @@ def nfindr(
 ) -> Selection:
     """Pick the columns that span a simplex of large volume, by swaps that enlarge it.
 
-    Maximises  |det E|,  E = Y[:, anchors],  over r columns, where Y has the r − 1 leading principal
-    coordinates of the columns and a last row of equal entries: |det E| is a multiple of the simplex's volume.
+    Maximises ``|det E|``, E = Y[:, anchors], over r columns, where Y has the r − 1 leading principal
+    coordinates of the columns and a last row of equal entries: ``|det E|`` is a multiple of the simplex's volume.
 
-    By Cramer's rule, putting column j in the place of vertex k multiplies the volume by |b_kj|, with
+    By Cramer's rule, putting column j in the place of vertex k multiplies the volume by ``|b_kj|``, with
     B = E⁻¹Y. So each step looks at all columns and all vertices at once: it makes the swap of largest
-    |b_kj| and updates B by a matrix of rank one, until no |b_kj| is above 1.
+    ``|b_kj|`` and updates B by a matrix of rank one, until no ``|b_kj|`` is above 1.
     No single swap enlarges the simplex then; that it is the largest is not guaranteed.
 
     Parameters
@@ -49,7 +49,7 @@ def nfindr(
     -------
     Selection
         `n_outer` counts the swaps. `scores`: an anchor has 1 plus its distance from the opposite face
-        relative to the largest such distance; another column has max_k |b_kj| ≤ 1, the volume with it in
+        relative to the largest such distance; another column has ``max_k |b_kj|`` ≤ 1, the volume with it in
         the best place relative to the volume found.
 
     Raises

@@ -74,7 +74,7 @@ def preconditioned_spa(
     Notes
     -----
     Cost: a truncated singular value decomposition, O(mn·min(m, n)) for dense M, then O(r²n) for
-    SPA and for each change of the active set, and O(r|a|) for a step with the active columns a.
+    SPA and for each change of the active set, and ``O(r|a|)`` for a step with the active columns a.
     Memory: two copies of M (one if sparse), and 4r × n numbers.
 
     When to use: anchors that are nearly dependent (similar spectra), moderate noise, rank r known.

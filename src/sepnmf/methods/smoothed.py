@@ -167,7 +167,7 @@ def smoothed_vca(
     Selection
         The averages themselves are not part of it: `M[:, anchors]` are columns near to them.
         `scores`: the k-th anchor, k = 0, …, r − 1, has r + 1 − k; another column has the largest share of
-        a step's largest |dᵀY| that it reached on the side chosen, at most 1.
+        a step's largest ``|dᵀY|`` that it reached on the side chosen, at most 1.
 
     Raises
     ------

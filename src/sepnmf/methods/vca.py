@@ -41,7 +41,7 @@ def vca(
       less noise in.
 
     Then r times: draw a Gaussian direction, make it orthogonal to the columns picked so far (at
-    first: to the last coordinate axis), and pick the column with the largest |inner product| with it.
+    first: to the last coordinate axis), and pick the column with the largest inner product with it, in absolute value.
 
     Parameters
     ----------

@@ -19,6 +19,7 @@ from sepnmf.columns import (
 from sepnmf.kernels import exchange as kernels
 from sepnmf.least_squares import nnls
 from sepnmf.methods import nfindr, preconditioned_spa, snpa, spa, vca, xray
+from sepnmf.methods.iteration import Callback, State
 from sepnmf.parallel import Workers
 from sepnmf.selection import Selection, Status, best_first
 from sepnmf.tuning.clusters import bisecting_clusters, cluster_means
@@ -60,6 +61,7 @@ def auto(
     negative: Negative = "error",
     random_state: Seed = 0,
     n_jobs: int | None = None,
+    callback: Callback | None = None,
 ) -> Selection:
     r"""Anchors without a parameter: what to do is decided from the data.
 
@@ -95,6 +97,9 @@ def auto(
         For the samples taken of many columns, and for the starts that draw directions.
     n_jobs : int, optional
         Threads, by default all cores.
+    callback : callable, optional
+        Called after each answer with a `State` that has no X; `numbers` are the "after" and "residual" of
+        `history`. A true answer does not end the search.
 
     Returns
     -------
@@ -133,6 +138,7 @@ def auto(
     began = time.perf_counter()
     rng = check_generator(random_state)
     problem = Search.prepare(check_columns(M, negative), r, normalize, rng, n_jobs)
+    problem.callback = callback
     anchors = problem.solve()
     status: Status = "done" if problem.settled else "max_outer"
     if problem.lies_in_cone(anchors):
@@ -190,6 +196,7 @@ class Search:
     n_jobs: int | None
     tried: list[dict[str, Any]] = field(default_factory=list)
     settled: bool = True
+    callback: Callback | None = None
 
     @classmethod
     def prepare(
@@ -298,6 +305,8 @@ class Search:
         """Add a row to the history."""
         row = {"start": start, "criterion": criterion, "before": before, "after": after}
         self.tried.append(row | {"exchanges": count, "residual": residual, "settled": settled})
+        if self.callback is not None:
+            self.callback(State("auto", len(self.tried), None, {"after": after, "residual": residual}))
 
     def descent(self) -> Improve:
         """What improves anchors, on which criterion: see `Improve`."""
@@ -478,10 +487,7 @@ def scaled(data: Columns, normalize: str) -> Columns:
     """The columns divided by their sums, by the roots of these, or not."""
     sums = l1_lengths(data)
     if normalize == "auto":
-        squares = np.sort(squared_lengths(data))[::-1]
-        tenth = max(len(squares) // 10, 1)
-        crowded = len(squares) >= 10 and squares[:tenth].sum() > CROWDED * squares.sum()
-        normalize = "sqrt" if crowded else "none"
+        normalize = "sqrt" if needs_root_of_sums(squared_lengths(data)) else "none"
     if normalize == "none":
         return data
     scale = np.where(sums > 0, sums, 1.0) ** (1.0 if normalize == "l1" else 0.5)
@@ -490,6 +496,13 @@ def scaled(data: Columns, normalize: str) -> Columns:
 
         return sparse.csc_array(data @ sparse.diags_array(1 / scale))
     return data / scale
+
+
+def needs_root_of_sums(squares: Floats) -> bool:
+    """Whether a tenth of the columns have nearly all of the squared length."""
+    falling = np.sort(squares)[::-1]
+    tenth = max(len(falling) // 10, 1)
+    return len(falling) >= 10 and bool(falling[:tenth].sum() > CROWDED * falling.sum())
 
 
 def leading_coordinates(data: Columns, rows: int, rng: np.random.Generator) -> Floats:

@@ -1,11 +1,10 @@
-"""The command line: words to calls; nothing is computed here."""
+"""The paper's experiments from the command line."""
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,24 +16,10 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from sepnmf.parallel import available_cores
+from sepnmf.cli.app import INTERRUPTED, UserError, app, complain, console
 
 if TYPE_CHECKING:
     from sepnmf.experiments import Experiment
-
-app = typer.Typer(
-    help="Find the few columns of a matrix that explain all the others.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-console = Console()
-complaints = Console(stderr=True)
-
-
-@app.callback()
-def main() -> None:
-    """Find the few columns of a matrix that explain all the others."""
 
 
 @app.command()
@@ -44,12 +29,18 @@ def reproduce(
     ] = None,
     show: Annotated[bool, typer.Option("--list", help="Show what there is, and stop.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer levels and trials: minutes.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Trials at a time.")] = available_cores(),
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Trials at a time; by default as many as there are cores.", show_default=False
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("reproduced"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what is in the folder.")] = False,
 ) -> None:
     """Run the paper's experiments: tables, figures and a page that says which claims hold."""
     from sepnmf.experiments import EXPERIMENTS, TABLES, runner
+    from sepnmf.parallel import available_cores
 
     if show:
         listing = Table("name", "what it is", box=None)
@@ -59,10 +50,10 @@ def reproduce(
         return
     unknown = [name for name in names or () if name not in EXPERIMENTS]
     if unknown:
-        stop(f"There is no experiment {unknown[0]!r}: choose among {', '.join(EXPERIMENTS)}.")
+        raise UserError(f"There is no experiment {unknown[0]!r}: choose among {', '.join(EXPERIMENTS)}.")
     absent = [package for package in runner.EXTRAS if find_spec(package) is None]
     if absent:
-        stop(f"{', '.join(absent)} is not installed: pip install 'sepnmf[experiments]'.")
+        raise UserError(f"{', '.join(absent)} is not installed: pip install 'sepnmf[experiments]'.")
     chosen = [EXPERIMENTS[name] for name in dict.fromkeys(names or TABLES)]
     columns = (
         TextColumn("{task.description:16}"),
@@ -86,22 +77,15 @@ def reproduce(
                 out,
                 page=[EXPERIMENTS[name] for name in TABLES],
                 scale="quick" if quick else "full",
-                jobs=jobs,
+                jobs=jobs or available_cores(),
                 resume=resume,
                 progress=progress,
                 say=lambda line: bars.console.print(line, markup=False, highlight=False, soft_wrap=True),
             )
-    except OSError as error:
-        stop(str(error))
     except KeyboardInterrupt:
-        stop(f"Stopped. What was measured is in {out}: go on with --resume.", code=130)
+        message = f"Stopped. What was measured is in {out}: go on with --resume."
+        raise typer.Exit(complain(message, INTERRUPTED)) from None
     if not frames:
         raise typer.Exit(2)
     text = f"{out / 'paper.md'} is the page; tables, figures and the manifest are in {out / 'paper'}."
     console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def stop(message: str, code: int = 2) -> NoReturn:
-    """End with one line: what is wrong, where, what to do."""
-    complaints.print(message, markup=False, highlight=False, soft_wrap=True)
-    raise typer.Exit(code)

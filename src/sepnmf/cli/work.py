@@ -1,0 +1,180 @@
+"""What the commands on files share: reading, choosing, writing."""
+
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sepnmf.cli.app import UserError, command_line, versions
+from sepnmf.cli.options import Axis, Scale, Sign
+from sepnmf.cli.progress import watched
+
+if TYPE_CHECKING:
+    from sepnmf.io import Data
+    from sepnmf.selection import Selection
+    from sepnmf.typing import Floats
+    from sepnmf.validation import Negative
+
+
+def load(
+    file: Path,
+    *,
+    variable: str | None = None,
+    header: bool | None = None,
+    index: bool | None = None,
+    shape: str | None = None,
+    axis: Axis = Axis.columns,
+) -> "Data":
+    """What is in a file, with what is to be chosen among as columns."""
+    from sepnmf.io import read
+
+    sides = None if shape is None else two_sides(shape, "--shape")
+    data = read(file, variable=variable, header=header, index=index, shape=sides)
+    return data.transposed() if axis is Axis.rows else data
+
+
+def two_sides(text: str, option: str) -> tuple[int, int]:
+    """Two whole numbers with an x between them."""
+    sides = text.lower().replace("×", "x").split("x")
+    if len(sides) != 2 or not all(side.strip().isdigit() and int(side) > 0 for side in sides):
+        raise UserError(f"{option} must be two numbers with an x between them, such as 95x95, got {text!r}.")
+    return int(sides[0]), int(sides[1])
+
+
+def method_options(given: list[str] | None) -> dict[str, Any]:
+    """NAME=VALUE as an option: a number, several numbers, a truth value or a word."""
+    options: dict[str, Any] = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise UserError(f"--set wants NAME=VALUE, got {text!r}.")
+        parts = [number_or_word(part) for part in value.split(",")]
+        options[name.strip().replace("-", "_")] = parts[0] if len(parts) == 1 else tuple(parts)
+    return options
+
+
+def number_or_word(text: str) -> Any:
+    """An int, a float, True, False, None or the word itself."""
+    word = text.strip()
+    if word in ("True", "False", "None"):
+        return {"True": True, "False": False, "None": None}[word]
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return word
+
+
+def prepared(data: "Data", negative: Sign) -> tuple[Any, "Negative"]:
+    """The matrix in floating point, checked; and what is left to say of negative entries."""
+    from sepnmf.chunked import Chunks
+    from sepnmf.chunked.spa import clipped
+    from sepnmf.columns import is_chunked
+    from sepnmf.validation import check_columns
+
+    if not is_chunked(data.M):
+        return check_columns(data.M, negative.value), "allow"
+    if negative is Sign.clip:
+        return Chunks(data.M).mapped(clipped).array, "allow"
+    return data.M, "error" if negative is Sign.error else "allow"
+
+
+def choose(
+    M: Any, r: int, method: str, normalize: Scale, negative: "Negative", seed: int, options: dict[str, Any]
+) -> "Selection":
+    """A selection, with a bar while it is made."""
+    import inspect
+
+    from sepnmf.overview import choose, unit_sums
+    from sepnmf.registry import METHODS
+    from sepnmf.validation import check_choice
+
+    check_choice(method, "--method", METHODS)
+    if normalize is Scale.l1:
+        M = unit_sums(M)
+    takes_seed = "random_state" in inspect.signature(METHODS[method]).parameters
+    given = {"negative": negative} | options
+    with watched(METHODS[method], method, given) as watching:
+        seeds = watching.pop("random_state", seed) if takes_seed else seed
+        return choose(M, r, method, random_state=seeds, **watching)
+
+
+def anchor_rows(data: "Data", sel: "Selection") -> list[dict[str, Any]]:
+    """Per anchor: rank, column, name, score, and its place in the image."""
+    rows = []
+    for rank, column in enumerate(sel.anchors.tolist(), start=1):
+        row = {"rank": rank, "column": column, "name": data.column_label(column)}
+        if data.image_shape is not None:
+            row |= dict(zip(("line", "sample"), data.pixel(column), strict=True))
+        rows.append(row | {"score": float(sel.scores[column])})
+    return rows
+
+
+def record(data: "Data", sel: "Selection", fit: float, **more: Any) -> dict[str, Any]:
+    """What a machine wants to know of a selection, and what made it."""
+    return {
+        "file": str(data.file),
+        "variable": data.variable or None,
+        "rows": int(data.M.shape[0]),
+        "columns": int(data.M.shape[1]),
+        "method": sel.method,
+        "status": sel.status,
+        "converged": sel.converged,
+        "seconds": round(sel.seconds, 6),
+        "fit": fit,
+        "anchors": anchor_rows(data, sel),
+        **more,
+        "command": command_line(),
+        "versions": versions(),
+    }
+
+
+def folder_for(file: Path, out: Path | None, what: str) -> Path:
+    """Where to write: what the user says, or a folder here that is named after the file."""
+    folder = out if out is not None else Path(f"{file.stem}-{what}")
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file, not a folder: choose another name with --out.")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a file whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8", newline="")
+    part.replace(path)
+    return path
+
+
+def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
+    """Write a table."""
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(head)
+    writer.writerows(rows)
+    return write_text(path, text.getvalue())
+
+
+def write_json(path: Path, content: Any) -> Path:
+    """Write JSON to be read by people too."""
+    return write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+
+
+def write_anchors(folder: Path, data: "Data", sel: "Selection", content: dict[str, Any]) -> list[Path]:
+    """anchors.csv and anchors.json."""
+    rows = anchor_rows(data, sel)
+    table = write_csv(folder / "anchors.csv", list(rows[0]), [list(row.values()) for row in rows])
+    return [table, write_json(folder / "anchors.json", content)]
+
+
+def write_columns(path: Path, data: "Data", W: "Floats", labels: Sequence[str]) -> Path:
+    """The anchors' columns as a table with a line per row of the data, headed by names."""
+    names: Sequence[Any] = data.wavelengths or data.row_names or range(len(W))
+    head = "wavelength" if data.wavelengths else "row"
+    return write_csv(
+        path, [head, *labels], ([name, *row] for name, row in zip(names, W.tolist(), strict=True))
+    )
