@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 MARK := $(VENV)/.installed-for
 
-.PHONY: help demo test lint format bench mutants clean
+.PHONY: help demo test lint docs format bench mutants clean
 
 help:
 	@echo "make demo   find the anchors of generated data: a table and a picture"
 	@echo "make test   the whole test suite"
 	@echo "make lint   ruff and mypy --strict"
+	@echo "make docs   the site, with a gallery that is run: docs/_build/html/index.html"
 	@echo "make bench  speed, as ratios measured in one run; what got slower (some minutes)"
 	@echo "make mutants  break each update on purpose and see a test fail (slow)"
 
@@ -24,6 +25,10 @@ $(MARK)-lint: $(MARK)-test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 
+$(MARK)-docs: $(MARK)-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	@touch $@
+
 demo: $(MARK)-test
 	$(BIN)/python examples/demo.py
 
@@ -34,6 +39,10 @@ lint: $(MARK)-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# One BLAS thread: the gallery's matrices are small, and waiting threads make a busy machine slower.
+docs: $(MARK)-docs
+	OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going --quiet docs docs/_build/html
 
 format: $(MARK)-lint
 	$(BIN)/ruff check --fix .
@@ -46,4 +55,4 @@ mutants: $(MARK)-test
 	$(BIN)/python tests/mutants.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage build dist demo
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage build dist demo docs/_build docs/api docs/gallery docs/generated

@@ -213,7 +213,7 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         Returns
         -------
         W : ndarray of shape (n_samples, n_components)
-            argmin_{W ≥ 0} ‖X − W · `components_` ‖_F.
+            ``argmin_{W ≥ 0} ‖X − W · components_‖_F``.
         """
         check_is_fitted(self)
         return self._weights(self._check(X, reset=False))

@@ -24,8 +24,15 @@ complaints = Console(stderr=True)
 OK, OURS, USERS, INTERRUPTED = 0, 1, 2, 130
 
 
+STOPPED = "Stopped before the end; files that were complete are kept, and nothing else."
+
+
 class UserError(Exception):
-    """Something that the user can mend; its text is one line."""
+    """Something that the user did or can mend; its text is one line."""
+
+    def __init__(self, message: str, code: int = USERS) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 @app.callback()
@@ -37,10 +44,14 @@ def run() -> NoReturn:
     """Run the command line: exit code 0 done, 2 the user's mistake, 1 ours, 130 interrupted."""
     try:
         code = typer.main.get_command(app).main(standalone_mode=False)
-    except (UserError, ValueError, OSError, MemoryError) as error:
+        if code == INTERRUPTED:  # what Typer makes of Ctrl-C
+            complain(STOPPED)
+    except UserError as error:
+        code = complain(str(error), error.code)
+    except (ValueError, OSError, MemoryError) as error:
         code = complain(str(error) or "There is not enough memory.")
     except (KeyboardInterrupt, typer.Abort):
-        code = complain("Stopped; nothing was written.", INTERRUPTED)
+        code = complain(STOPPED, INTERRUPTED)
     except Exception as error:
         if hasattr(error, "format_message"):  # a mistake in the command itself
             code = complain(error.format_message() or "Say what to do: sepnmf --help.")
@@ -102,15 +113,9 @@ def command_line() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of what the answer depends on."""
+    """Of Python, and of what the answer depends on."""
     import platform
     from importlib.metadata import version
 
-    names = ("numpy", "scipy", "numba", "scikit-learn")
-    from sepnmf import __version__
-
-    return {
-        "sepnmf": __version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in names},
-    }
+    names = ("sepnmf", "numpy", "scipy", "numba", "scikit-learn")
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}

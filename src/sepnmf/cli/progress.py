@@ -16,7 +16,7 @@ LIMITS = ("max_outer", "max_iter")  # what methods call the most iterations
 
 @contextmanager
 def bar() -> Iterator[Progress]:
-    """A progress bar on the standard error, gone when the work is done."""
+    """A progress bar on the standard error, if that is a terminal; gone when the work is done."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -24,7 +24,8 @@ def bar() -> Iterator[Progress]:
         TimeElapsedColumn(),
         TextColumn("{task.fields[now]}", markup=False),
     )
-    with Progress(*columns, console=complaints, transient=True) as progress:
+    silent = not complaints.is_terminal
+    with Progress(*columns, console=complaints, transient=True, disable=silent) as progress:
         yield progress
 
 

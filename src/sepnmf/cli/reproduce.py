@@ -16,7 +16,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from sepnmf.cli.app import INTERRUPTED, UserError, app, complain, console
+from sepnmf.cli.app import INTERRUPTED, UserError, app, console
 
 if TYPE_CHECKING:
     from sepnmf.experiments import Experiment
@@ -84,7 +84,7 @@ def reproduce(
             )
     except KeyboardInterrupt:
         message = f"Stopped. What was measured is in {out}: go on with --resume."
-        raise typer.Exit(complain(message, INTERRUPTED)) from None
+        raise UserError(message, INTERRUPTED) from None
     if not frames:
         raise typer.Exit(2)
     text = f"{out / 'paper.md'} is the page; tables, figures and the manifest are in {out / 'paper'}."

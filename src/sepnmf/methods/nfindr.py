@@ -25,7 +25,7 @@ def nfindr(
     """Pick the columns that span a simplex of large volume, by swaps that enlarge it.
 
     Maximises ``|det E|``, E = Y[:, anchors], over r columns, where Y has the r − 1 leading principal
-    coordinates of the columns and a last row of equal entries: ``|det E|`` is a multiple of the simplex's volume.
+    coordinates of the columns and a last row of equal entries: it is a multiple of the simplex's volume.
 
     By Cramer's rule, putting column j in the place of vertex k multiplies the volume by ``|b_kj|``, with
     B = E⁻¹Y. So each step looks at all columns and all vertices at once: it makes the swap of largest

@@ -41,7 +41,8 @@ def vca(
       less noise in.
 
     Then r times: draw a Gaussian direction, make it orthogonal to the columns picked so far (at
-    first: to the last coordinate axis), and pick the column with the largest inner product with it, in absolute value.
+    first: to the last coordinate axis), and pick the column whose inner product with it has the largest
+    absolute value.
 
     Parameters
     ----------

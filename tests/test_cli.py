@@ -1,0 +1,441 @@
+"""The command line: files in, anchors and pictures out; exit codes, and one line for a mistake."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib import image
+from scipy import io, sparse
+from spectral import envi
+
+import sepnmf
+from malformed import make_malformed
+from sepnmf.cli import run
+from sepnmf.cli.app import STOPPED
+from sepnmf.cli.work import method_options, two_sides
+from sepnmf.datasets import make_dirichlet
+from sepnmf.io import READERS
+from sepnmf.io.envi import read_envi
+
+LINES, SAMPLES, BANDS = 12, 10, 20
+
+
+@pytest.fixture
+def sepnmf_says(monkeypatch, capsys, tmp_path):
+    """Run a command in an empty folder: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["sepnmf", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            run()
+        out, err = capsys.readouterr()
+        return end.value.code, out, err
+
+    return call
+
+
+def planted(n=60, r=3, seed=0):
+    M, anchors = make_dirichlet(0.0, m=BANDS, n=n, r=r, random_state=seed)
+    return M, np.sort(anchors)
+
+
+@pytest.fixture
+def cube():
+    """A scene of lines × samples × bands with three pure pixels."""
+    M, anchors = planted(LINES * SAMPLES)
+    return M.T.reshape(LINES, SAMPLES, BANDS), anchors
+
+
+def table(path):
+    return list(csv.DictReader(Path(path).read_text().splitlines()))
+
+
+def found(out):
+    return sorted(row["column"] for row in json.loads(out)["anchors"])
+
+
+# select ------------------------------------------------------------------------------------------------
+
+
+def test_select_shows_a_table_and_writes_csv_and_json(sepnmf_says, tmp_path):
+    M, true = planted()
+    names = [f"sample {j}" for j in range(M.shape[1])]
+    lines = [
+        ",".join(["", *names]),
+        *(f"band {i}," + ",".join(map(repr, row)) for i, row in enumerate(M.tolist())),
+    ]
+    Path("table.csv").write_text("\n".join(lines))
+    code, out, _ = sepnmf_says("select", "table.csv", "-r", 3)
+    assert code == 0
+    assert all(f"sample {j}" in out for j in true)
+    assert "explain 100.00% of the data" in out
+    rows = table("table-anchors/anchors.csv")
+    assert sorted(int(row["column"]) for row in rows) == true.tolist()
+    assert all(row["name"] == f"sample {row['column']}" for row in rows)
+    record = json.loads(Path("table-anchors/anchors.json").read_text())
+    assert record["command"] == "sepnmf select table.csv -r 3"
+    assert record["fit"] == pytest.approx(1.0)
+    assert record["versions"]["sepnmf"] == sepnmf.__version__
+
+
+def test_select_speaks_json(sepnmf_says):
+    M, true = planted()
+    np.save("M.npy", M)
+    code, out, _ = sepnmf_says("select", "M.npy", "-r", 3, "--json", "--method", "spa", "--out", "here")
+    assert code == 0
+    assert found(out) == true.tolist()
+    assert {path.name for path in Path("here").iterdir()} == {"anchors.csv", "anchors.json"}
+
+
+def test_rows_can_be_chosen_among(sepnmf_says):
+    M, true = planted()
+    np.save("M.npy", M.T.copy())
+    _, out, _ = sepnmf_says("select", "M.npy", "-r", 3, "--axis", "rows", "--json")
+    assert found(out) == true.tolist()
+
+
+def test_columns_can_be_divided_by_their_sums_first(sepnmf_says):
+    M, true = planted()
+    M = M * np.where(np.isin(np.arange(60), true), 0.01, 1.0)  # pure columns, but short
+    np.save("M.npy", M)
+    _, plain, _ = sepnmf_says("select", "M.npy", "-r", 3, "--method", "spa", "--json")
+    _, scaled, _ = sepnmf_says("select", "M.npy", "-r", 3, "--method", "spa", "--normalize", "l1", "--json")
+    assert found(scaled) == true.tolist() != found(plain)
+
+
+def test_sparse_counts_stay_sparse(sepnmf_says):
+    M, true = planted()
+    io.mmwrite("M.mtx", sparse.csc_array(M))
+    _, out, _ = sepnmf_says("select", "M.mtx", "-r", 3, "--json")
+    assert found(out) == true.tolist()
+
+
+def test_options_of_a_method_are_passed_on(sepnmf_says):
+    M, true = planted()
+    np.save("M.npy", M)
+    words = ["--set", "lam=1e-3", "--set", "rho=0.01,0.01,0.01", "--set", "norm=rows"]
+    code, out, _ = sepnmf_says("select", "M.npy", "-r", 3, "--method", "admm", *words, "--json")
+    assert code == 0
+    assert found(out) == true.tolist()
+    assert json.loads(out)["options"] == {"lam": 1e-3, "rho": [0.01, 0.01, 0.01], "norm": "rows"}
+    code, _, err = sepnmf_says("select", "M.npy", "-r", 3, "--method", "admm")
+    assert code == 2
+    assert "needs the option(s) lam, rho" in err
+
+
+@pytest.mark.parametrize(("text", "value"), [("a=1", 1), ("a=1e-3", 1e-3), ("a=x", "x"), ("a=None", None)])
+def test_values_of_options_are_numbers_or_words(text, value):
+    assert method_options([text]) == {"a": value}
+    assert two_sides("9×12", "--shape") == (9, 12)
+
+
+def test_a_seed_makes_random_methods_repeatable(sepnmf_says):
+    np.save("M.npy", np.random.default_rng(0).random((20, 300)))
+    answers = [
+        found(sepnmf_says("select", "M.npy", "-r", 5, "-m", "vca", "--seed", s, "--json")[1])
+        for s in (1, 1, 2)
+    ]
+    assert answers[0] == answers[1] != answers[2]
+
+
+def test_a_report_is_written_on_request(sepnmf_says):
+    M, _ = planted()
+    np.save("<b>M.npy", M)
+    code, _, _ = sepnmf_says("select", "<b>M.npy", "-r", 3, "--report", "--out", "o")
+    page = Path("o/report.html").read_text()
+    assert code == 0
+    assert "<b>M" not in page
+    assert "preconditioned-spa" in page
+
+
+# unmix -------------------------------------------------------------------------------------------------
+
+
+def write(path, cube, interleave="bil"):
+    if path.suffix == ".npy":
+        np.save(path, cube)
+    elif path.suffix == ".npz":
+        np.savez(path, scene=cube)
+    elif path.suffix == ".mat":
+        io.savemat(path, {"scene": cube})
+    else:
+        envi.save_image(
+            str(path), cube, dtype=np.float64, interleave=interleave, metadata={"wavelength": range(BANDS)}
+        )
+
+
+@pytest.mark.parametrize("ending", [".npy", ".npz", ".mat", ".hdr"])
+def test_unmix_writes_spectra_maps_and_a_cube_in_the_format_of_the_image(sepnmf_says, cube, ending):
+    scene, true = cube
+    path = Path(f"scene{ending}")
+    write(path, scene)
+    code, out, _ = sepnmf_says("unmix", path, "-r", 3, "--json")
+    assert code == 0
+    assert found(out) == true.tolist()
+    places = {(row["line"], row["sample"]) for row in json.loads(out)["anchors"]}
+    assert places == {(j // SAMPLES, j % SAMPLES) for j in true.tolist()}
+    folder = Path("scene-unmixed")
+    assert image.imread(folder / "abundances.png").ndim == 3
+    assert image.imread(folder / "endmembers.png").ndim == 3
+    table = np.loadtxt(folder / "endmembers.csv", delimiter=",", skiprows=1)
+    order = [row["column"] for row in json.loads(out)["anchors"]]
+    np.testing.assert_allclose(table[:, 1:], scene.reshape(-1, BANDS).T[:, order])
+    read = {
+        ".npy": lambda: np.load(folder / "abundances.npy"),
+        ".npz": lambda: np.load(folder / "abundances.npz")["abundances"],
+        ".mat": lambda: io.loadmat(folder / "abundances.mat")["abundances"],
+        ".hdr": lambda: np.asarray(envi.open(str(folder / "abundances.hdr")).load()),
+    }
+    H = sepnmf.nnls(scene.reshape(-1, BANDS).T[:, order], scene.reshape(-1, BANDS).T)
+    np.testing.assert_allclose(read[ending](), H.T.reshape(LINES, SAMPLES, 3), atol=1e-6)
+
+
+def test_a_matrix_is_an_image_once_its_shape_is_said(sepnmf_says, cube):
+    M = cube[0].transpose(2, 1, 0).reshape(BANDS, -1)  # pixels along the columns of the image, as in MATLAB
+    io.savemat("flat.mat", {"Y": M})
+    code, _, err = sepnmf_says("unmix", "flat.mat", "-r", 3)
+    assert code == 2
+    assert "say --shape LINESxSAMPLES" in err
+    code, out, _ = sepnmf_says(
+        "unmix", "flat.mat", "-r", 3, "--shape", f"{LINES}x{SAMPLES}", "--json", "--report"
+    )
+    assert code == 0
+    assert {(row["line"], row["sample"]) for row in json.loads(out)["anchors"]} == {
+        (j // SAMPLES, j % SAMPLES) for j in cube[1].tolist()
+    }
+    assert Path("flat-unmixed/report.html").exists()
+
+
+def test_weights_can_be_made_to_sum_to_one(sepnmf_says, cube):
+    np.save("scene.npy", cube[0] + 0.01 * np.random.default_rng(0).random(cube[0].shape))
+    sepnmf_says("unmix", "scene.npy", "-r", 3, "--sum-to-one")
+    np.testing.assert_allclose(np.load("scene-unmixed/abundances.npy").sum(axis=2), 1.0, atol=1e-6)
+
+
+def test_a_cube_larger_than_memory_is_read_in_chunks(sepnmf_says, cube, monkeypatch):
+    monkeypatch.setitem(READERS, ".hdr", partial(read_envi, large=100))
+    monkeypatch.setattr("sepnmf.chunked.screening.SMALL", 0)
+    write(Path("scene.hdr"), cube[0])
+    code, out, _ = sepnmf_says("unmix", "scene.hdr", "-r", 3, "--json", "--report")
+    assert code == 0
+    assert found(out) == cube[1].tolist()
+    assert "read in chunks" in Path("scene-unmixed/report.html").read_text()
+    code, _, err = sepnmf_says("compare", "scene.hdr", "-r", 3)
+    assert code == 2
+    assert "too large for a comparison" in err
+
+
+# topics ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words_are", ["rows", "columns"])
+def test_topics_finds_the_words_of_planted_topics(sepnmf_says, words_are):
+    rng = np.random.default_rng(0)
+    names = [f"{kind}{i}" for kind in ("sea", "sky") for i in range(6)] + ["the", "of"]
+    chances = np.zeros((2, 14))
+    chances[0, :6], chances[1, 6:12], chances[:, 12:] = 1.0, 1.0, 1.5
+    chances /= chances.sum(axis=1, keepdims=True)
+    counts = np.array([rng.multinomial(60, chances[d % 2]) for d in range(80)])
+    io.mmwrite("counts.mtx", sparse.coo_array(counts.T if words_are == "rows" else counts))
+    Path("words.txt").write_text("\n".join(names) + "\n")
+    code, out, _ = sepnmf_says("topics", "counts.mtx", "--vocab", "words.txt", "-r", 2, "--json", "--report")
+    assert code == 0
+    topics = json.loads(out)["topics"]
+    assert {topic["anchor"][:3] for topic in topics} == {"sea", "sky"}
+    for topic in topics:
+        others = [word for word in topic["words"] if word not in ("the", "of")][:6]
+        assert {word[:3] for word in others} == {topic["anchor"][:3]}
+    code, out, _ = sepnmf_says("topics", "counts.mtx", "--vocab", "words.txt", "-r", 2, "--words", 3)
+    assert code == 0
+    assert "anchor word" in out
+    Path("words.txt").write_text("one\ntwo\n")
+    code, _, err = sepnmf_says("topics", "counts.mtx", "--vocab", "words.txt", "-r", 2)
+    assert code == 2
+    assert "words.txt has 2 words" in err
+
+
+# compare and demo --------------------------------------------------------------------------------------
+
+
+def test_compare_puts_the_methods_side_by_side(sepnmf_says):
+    M, true = planted(40)
+    M[:, 7] = 0.0
+    true = true[true != 7]
+    np.save("M.npy", M)
+    code, out, _ = sepnmf_says("compare", "M.npy", "-r", 3, "-m", "spa", "-m", "fgnsr", "--json")
+    assert code == 0
+    rows = {row["method"]: row for row in json.loads(out)["methods"]}
+    assert rows["spa"]["fit"] == pytest.approx(1.0, abs=1e-6) or true.size < 3
+    assert rows["fgnsr"]["fit"] is None
+    assert "zero column" in rows["fgnsr"]["failure"]
+    code, out, _ = sepnmf_says("compare", "M.npy", "-r", 3, "-m", "spa", "-m", "fgnsr", "--report")
+    assert code == 0
+    assert "zero column" in out
+    assert [row["method"] for row in table("M-comparison/comparison.csv")] == ["spa", "fgnsr"]
+    assert "fgnsr" in Path("M-comparison/report.html").read_text()
+
+
+def test_compare_leaves_out_what_would_take_minutes(monkeypatch):
+    from sepnmf import overview
+
+    monkeypatch.setattr(overview, "SQUARE", 10)
+    M, _ = planted(40)
+    rows = {row["method"]: row for row in overview.compare(M, 3)}
+    assert set(rows) == set(overview.ready_methods())
+    assert "over 10 columns" in rows["merit"]["failure"]
+    assert rows["auto"]["fit"] == pytest.approx(1.0)
+
+
+def test_the_demo_finds_all_anchors(sepnmf_says):
+    code, out, _ = sepnmf_says("demo")
+    assert code == 0
+    assert "10 of 10 true anchors found" in out
+    assert {path.name for path in Path("demo").iterdir()} == {"anchors.png", "report.html"}
+
+
+# Mistakes ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def malformed(tmp_path_factory):
+    return make_malformed(tmp_path_factory.mktemp("malformed"))
+
+
+def test_every_malformed_file_gives_exit_code_two_and_one_line(sepnmf_says, malformed):
+    assert len(malformed) >= 100
+    for name, path, options in malformed:
+        words = [word for key, value in options.items() for word in option(key, value)]
+        code, out, err = sepnmf_says("select", path, "-r", 2, "--negative", "allow", *words)
+        assert (code, out, err.count("\n")) == (2, "", 1), (name, code, err)
+        assert len(err.strip()) > 10, (name, err)
+
+
+def option(key, value):
+    if isinstance(value, bool):
+        return [f"--{key}" if value else f"--no-{key}"]
+    return [f"--{key}", "x".join(map(str, value)) if key == "shape" else value]
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["select"], "Missing argument 'FILE'"),
+        (["select", "M.npy"], "Missing option '--anchors'"),
+        (["select", "M.npy", "-r", "0"], "'--anchors'"),
+        (["select", "M.npy", "-r", "2", "--method", "magic"], "--method must be one of 'auto'"),
+        (["select", "M.npy", "-r", "2", "--nonsense"], "--nonsense"),
+        (["select", "M.npy", "-r", "99"], "got 99"),
+        (["select", "M.npy", "-r", "2", "--set", "lam"], "--set wants NAME=VALUE"),
+        (["select", "M.npy", "-r", "2", "--set", "lam=1"], "not an option of method 'auto'"),
+        (["select", "M.npy", "-r", "2", "--picture", "5"], "--picture must be two numbers"),
+        (["select", "M.npy", "-r", "2", "--shape", "5x5"], "5"),
+        (["select", "absent.npy", "-r", "2"], "absent.npy"),
+        (["select", "signed.npy", "-r", "2"], "--negative clip"),
+        (["select", "M.npy", "-r", "2", "--out", "M.npy"], "M.npy is a file, not a folder"),
+        (["compare", "M.npy", "-r", "2", "-m", "magic"], "--method must be one of 'auto'"),
+        (["magic"], "No such command 'magic'"),
+    ],
+)
+def test_mistakes_get_one_line_and_exit_code_two(sepnmf_says, words, hint):
+    np.save("M.npy", planted()[0])
+    np.save("signed.npy", planted()[0] - 0.1)
+    code, out, err = sepnmf_says(*words)
+    assert (code, out) == (2, "")
+    assert hint in err
+    assert err.count("\n") == 1
+
+
+def test_our_own_mistakes_give_exit_code_one(sepnmf_says, monkeypatch):
+    np.save("M.npy", planted()[0])
+    monkeypatch.setattr("sepnmf.metrics.rae", lambda *_: 1 / 0)
+    code, _, err = sepnmf_says("select", "M.npy", "-r", 2)
+    assert code == 1
+    assert "This is our mistake, please report it: ZeroDivisionError" in err
+
+
+def test_names_from_a_file_cannot_command_the_terminal(sepnmf_says):
+    Path("M.csv").write_text("\x1b[31mred,[bold]b[/bold],c\n1,0,0.5\n0,1,0.5\n")
+    code, out, _ = sepnmf_says("select", "M.csv", "-r", 2)
+    assert code == 0
+    assert "\x1b" not in out
+    assert "[bold]b[/bold]" in out
+
+
+def test_a_csv_of_names_survives_commas_quotes_and_lines(sepnmf_says):
+    Path("M.csv").write_text('"a,""b""",c,d\n1,0,0.5\n0,1,0.5\n')
+    sepnmf_says("select", "M.csv", "-r", 2)
+    rows = table("M-anchors/anchors.csv")
+    assert {row["name"] for row in rows} == {'a,"b"', "c"}
+
+
+# The program -------------------------------------------------------------------------------------------
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys\nfrom sepnmf.cli import run\n"
+        "try:\n    run()\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        "heavy = {'numpy', 'scipy', 'numba', 'sklearn', 'pandas', 'matplotlib', 'dask'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    for words in (["--help"], ["select", "--help"], ["reproduce", "-h"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_tab_completion_knows_commands_and_methods():
+    for typed, expected in (
+        ("sepnmf un", "unmix"),
+        ("sepnmf select M.npy --method preco", "preconditioned-spa"),
+    ):
+        environment = os.environ | {
+            "_SEPNMF_COMPLETE": "complete_bash",
+            "COMP_WORDS": typed,
+            "COMP_CWORD": str(typed.count(" ")),
+        }
+        code = "import sys; sys.argv[0] = 'sepnmf'; from sepnmf.cli import run; run()"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
+        )
+        assert expected in done.stdout, done
+
+
+def test_ctrl_c_keeps_what_an_iterative_method_has(tmp_path):
+    np.save(tmp_path / "M.npy", np.random.default_rng(0).random((60, 500)))
+    words = [
+        "select",
+        "M.npy",
+        "-r",
+        "5",
+        "-m",
+        "fgnsr",
+        "--set",
+        "max_iter=10000000",
+        "--set",
+        "tol=0",
+        "--json",
+    ]
+    command = [sys.executable, "-c", "from sepnmf.cli import run; run()", *words]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        time.sleep(12)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=120)
+    if child.returncode == 130:  # still compiling: nothing to keep, and it says so
+        assert err == f"{STOPPED}\n"
+    else:
+        assert json.loads(out)["status"] == "stopped"
+        assert len(json.loads(out)["anchors"]) == 5
