@@ -7,7 +7,7 @@ MARK := $(VENV)/.installed-for
 .PHONY: help demo test lint docs format bench mutants clean
 
 help:
-	@echo "make demo   find the anchors of generated data: a table and a picture"
+	@echo "make demo   find the anchors of generated data: a table, a picture and a report"
 	@echo "make test   the whole test suite"
 	@echo "make lint   ruff and mypy --strict"
 	@echo "make docs   the site, with a gallery that is run: docs/_build/html/index.html"
@@ -30,7 +30,7 @@ $(MARK)-docs: $(MARK)-test
 	@touch $@
 
 demo: $(MARK)-test
-	$(BIN)/python examples/demo.py
+	$(BIN)/sepnmf demo
 
 test: $(MARK)-test
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term $(ARGS)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sepnmf.model import NORMS, objective, ratio
+from sepnmf.model.norms import Norm, Split
 
 powers = st.floats(1, 5)
 matrices = hnp.arrays(
@@ -118,3 +119,16 @@ def test_objective_is_ratio_plus_half_the_squared_misfit():
         for norm in NORMS:
             want = 0.3 * ratio(X, 2.5, norm) + 0.5 * np.sum((M @ X - M) ** 2)
             assert objective(M, X, lam=0.3, p=2.5, norm=norm) == pytest.approx(want)
+
+
+def test_a_norm_needs_no_more_than_its_magnitudes():
+    """One that is not a sum over rows is not taken apart by rows, however many there are."""
+
+    class ColumnNorm(Norm):
+        name = "columns"
+
+        def split(self, A):
+            return Split(np.linalg.norm(A, axis=0), lambda x: A * x, A.shape[1])
+
+    A = np.random.default_rng(0).random((300, 40))
+    assert ColumnNorm().value(A) == pytest.approx(np.linalg.norm(A, axis=0).sum())

@@ -685,14 +685,18 @@ def test_fifty_anchors_keep_a_usable_legend(visit):
     )
     assert len(set(styles)) == 50
     page.locator("#spectra .plot").hover()
-    assert "and 42 more" in page.locator("#spectra .tip").inner_text()
+    tip = page.locator("#spectra .tip").inner_text()
+    assert "and 42 more" in tip
+    assert "≈" in tip, "long curves are thinned, each in its own places"
+    assert "≈ marks a value from beside the cursor" in page.locator("#spectra figcaption").inner_text()
 
 
 @pytest.mark.parametrize("width", [360, 768])
 def test_narrow_screens_do_not_scroll_sideways(page, width):
     page.set_viewport_size({"width": width, "height": 700})
     try:
-        page.wait_for_function("document.querySelector('#spectra svg').viewBox.baseVal.width < innerWidth")
+        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert page.evaluate("document.querySelector('#spectra .plot svg').viewBox.baseVal.width") < width
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert_drawn(page)
     finally:

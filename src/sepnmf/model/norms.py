@@ -89,9 +89,8 @@ class Norm(ABC):
         """Take `A` apart into magnitudes and what they are attached to."""
 
     def value(self, A: Floats) -> float:
-        """Return the norm of `A`, part by part: both norms that use this are sums over rows."""
-        parts = (A[first : first + BLOCK] for first in range(0, len(A), BLOCK))
-        return float(sum(self.split(part).magnitudes.sum(dtype=np.float64) for part in parts))
+        """Return the norm of `A`."""
+        return float(self.split(A).magnitudes.sum(dtype=np.float64))
 
     def prox(self, A: Floats, gamma: float, p: float, form: Form = "exact") -> tuple[Floats, float]:
         """Proximal map of γ‖·‖^p at `A`, and the norm of the result."""
@@ -134,7 +133,16 @@ class Norm(ABC):
         return self.value(V)
 
 
-class EntrywiseNorm(Norm):
+class SumOverRows(Norm):
+    """A norm that is a sum over the rows, so that a few of them can be taken apart at a time."""
+
+    def value(self, A: Floats) -> float:
+        """Return the norm of `A`, part by part."""
+        parts = (A[first : first + BLOCK] for first in range(0, len(A), BLOCK))
+        return float(sum(super(SumOverRows, self).value(part) for part in parts))
+
+
+class EntrywiseNorm(SumOverRows):
     """‖A‖₁, the sum of the absolute entries."""
 
     name = "l1"
@@ -215,7 +223,7 @@ class NuclearNorm(Norm):
         return float(np.linalg.svd(A, compute_uv=False).sum(dtype=np.float64))
 
 
-class RowNorm(Norm):
+class RowNorm(SumOverRows):
     """Σ_i ‖A_i:‖₂, the sum of the Euclidean norms of the rows."""
 
     name = "rows"

@@ -60,6 +60,8 @@ def line_chart(
         "series": [series(x, curve) for curve in curves],
         "mark": None if mark is None else {"x": mark.x, "label": mark.label},
     }
+    if len(x) > LONGEST:
+        caption += f" Drawn from the extremes in {BINS} bins; ≈ marks a value from beside the cursor."
     excuse = element("noscript", "Drawing this chart takes JavaScript. Its values are in the table below.")
     return element(
         "figure",

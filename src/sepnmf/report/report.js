@@ -267,12 +267,14 @@
         if (height !== null) found.sort((p, q) => Math.abs(p.py - height) - Math.abs(q.py - height));
         found = found.slice(0, ROWS).sort((p, q) => this.series.indexOf(p.series) - this.series.indexOf(q.series));
       }
+      // A long curve has points of its own: the nearest may stand beside the cursor.
+      const value = (f) => (f.x === x ? "" : "≈ ") + shown(f.y);
       const at = this.px(x);
       this.cursorNode.append(svg("line", { x1: at, x2: at, y1: this.top, y2: this.bottom }),
         ...found.map((f) => svg("circle", { class: `s${f.series.colour}`, cx: f.px, cy: f.py, r: 4.5 })));
       const heading = `${this.spec.x.label} ${shown(x)}`;
       this.tip.replaceChildren(html("strong", {}, heading),
-        ...found.map((f) => html("div", {}, swatch(f.series), html("bdi", {}, f.series.name), html("b", {}, shown(f.y)))));
+        ...found.map((f) => html("div", {}, swatch(f.series), html("bdi", {}, f.series.name), html("b", {}, value(f)))));
       if (rest > 0) this.tip.append(html("div", {}, `and ${rest} more`));
       this.tip.hidden = false;
       const ratio = this.plot.clientWidth / this.width;
@@ -280,7 +282,7 @@
       const fits = beside + this.tip.offsetWidth <= this.plot.clientWidth;
       this.tip.style.left = `${fits ? beside : Math.max(0, at * ratio - 14 - this.tip.offsetWidth)}px`;
       this.tip.style.top = `${this.top * ratio}px`;
-      if (aloud) this.spoken.textContent = `${heading}. ${found.map((f) => `${f.series.name}: ${shown(f.y)}`).join("; ")}`;
+      if (aloud) this.spoken.textContent = `${heading}. ${found.map((f) => `${f.series.name}: ${value(f)}`).join("; ")}`;
     }
 
     setZoom(window) {

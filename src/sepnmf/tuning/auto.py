@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from sepnmf.kernels import exchange as kernels
 from sepnmf.least_squares import nnls
 from sepnmf.methods import nfindr, preconditioned_spa, snpa, spa, vca, xray
 from sepnmf.methods.iteration import Callback, State
-from sepnmf.parallel import Workers
+from sepnmf.parallel import SingleBLAS, Workers
 from sepnmf.selection import Selection, Status, best_first
 from sepnmf.tuning.clusters import bisecting_clusters, cluster_means
 from sepnmf.tuning.exchange import exchange_anchors
@@ -39,6 +40,7 @@ SMALL = 1000  # columns; up to here every one is a candidate and is to be explai
 PATH = 300  # columns; up to here the ratio model's path is worth its time
 SAMPLE = 2000  # columns that are to be explained, of more
 POOL = 20_000  # columns that are candidates, of more: with SAMPLE, 320 MB of inner products
+SMALL_PRODUCT = 2_000_000  # entries; up to here BLAS is kept to one thread
 BIG = 20_000_000  # entries; beyond, only the starts that hold no copy of the data
 ROWS = 200  # coordinates kept of columns more than twice as long
 CLUSTERS, PER_ANCHOR = 100, 25  # representatives at first, or so many for every anchor
@@ -137,7 +139,23 @@ def auto(
     """
     began = time.perf_counter()
     rng = check_generator(random_state)
-    problem = Search.prepare(check_columns(M, negative), r, normalize, rng, n_jobs)
+    data = check_columns(M, negative)
+    # Its threads slow BLAS down on matrices this small, by far where other work wants the cores.
+    with SingleBLAS() if data.shape[0] * data.shape[1] <= SMALL_PRODUCT else nullcontext():
+        return search(data, r, normalize, rng, n_jobs, callback, began)
+
+
+def search(
+    data: Columns,
+    r: int,
+    normalize: str,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+    callback: Callback | None,
+    began: float,
+) -> Selection:
+    """`auto`, on data that have been checked."""
+    problem = Search.prepare(data, r, normalize, rng, n_jobs)
     problem.callback = callback
     anchors = problem.solve()
     status: Status = "done" if problem.settled else "max_outer"
