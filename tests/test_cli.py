@@ -97,6 +97,22 @@ def test_select_speaks_json(sepnmf_says):
     assert {path.name for path in Path("here").iterdir()} == {"anchors.csv", "anchors.json"}
 
 
+def test_the_history_is_written_as_data(sepnmf_says):
+    np.save("M.npy", planted()[0])
+    sepnmf_says("select", "M.npy", "-r", 3, "--method", "merit", "--set", "max_iter=20")
+    rows = table("M-anchors/history.csv")
+    assert len(rows) == 20
+    assert list(rows[0]) == ["objective", "fit", "gap", "seconds"]
+
+
+def test_the_data_say_how_many_anchors_there_are(sepnmf_says):
+    np.save("M.npy", planted(r=4)[0])
+    code, out, err = sepnmf_says("select", "M.npy", "-r", "auto", "--json")
+    assert code == 0
+    assert len(json.loads(out)["anchors"]) == 4
+    assert "Anchors: 4." in err
+
+
 def test_rows_can_be_chosen_among(sepnmf_says):
     M, true = planted()
     np.save("M.npy", M.T.copy())
@@ -331,7 +347,7 @@ def option(key, value):
     [
         (["select"], "Missing argument 'FILE'"),
         (["select", "M.npy"], "Missing option '--anchors'"),
-        (["select", "M.npy", "-r", "0"], "'--anchors'"),
+        (["select", "M.npy", "-r", "0"], "--anchors must be a number from 1 on"),
         (["select", "M.npy", "-r", "2", "--method", "magic"], "--method must be one of 'auto'"),
         (["select", "M.npy", "-r", "2", "--nonsense"], "--nonsense"),
         (["select", "M.npy", "-r", "99"], "got 99"),

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import sepnmf
+from sepnmf.datasets import make_midpoint
 from sepnmf.registry import DENSE_ONLY
 from sepnmf.selection import best_first
 
@@ -181,3 +182,27 @@ def test_docstring_says_what_a_user_needs(method):
     parts = "Parameters Returns Raises References Examples Cost Memory"
     for part in [*parts.split(), "When to use"]:
         assert part in text, f"{method} does not say: {part}"
+
+
+@pytest.mark.parametrize("name", ["fgnsr", "merit"])
+def test_a_callback_sees_every_iteration_and_can_end_the_run(name):
+    M, _ = make_midpoint(0.1, random_state=0)
+    seen = []
+
+    def third(state):
+        seen.append(state)
+        return state.n_outer == 3
+
+    sel = sepnmf.select(M, 10, name, negative="allow", callback=third)
+    assert (sel.status, sel.converged, sel.n_outer) == ("stopped", False, 3)
+    assert [state.n_outer for state in seen] == [1, 2, 3]
+    assert all(state.method == name for state in seen)
+    np.testing.assert_array_equal([state.numbers["objective"] for state in seen], sel.history["objective"])
+
+
+def test_a_callback_of_auto_sees_every_answer():
+    M, _ = make_midpoint(0.1, random_state=0)
+    seen = []
+    sel = sepnmf.auto(M, 10, negative="allow", callback=seen.append)
+    assert [state.numbers["after"] for state in seen] == sel.history["after"].tolist()
+    np.testing.assert_array_equal(sel.anchors, sepnmf.auto(M, 10, negative="allow").anchors)

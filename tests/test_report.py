@@ -408,6 +408,7 @@ def visit(browser, tmp_path_factory):
         page = browser.new_page(
             **({"viewport": {"width": 1100, "height": 800}, "reduced_motion": "reduce"} | options)
         )
+        page.set_default_timeout(120_000)  # a busy machine is slow, not wrong
         page.complaints, page.requests = [], []
         page.on("console", lambda message: page.complaints.append(message.text))
         page.on("pageerror", lambda error: page.complaints.append(str(error)))

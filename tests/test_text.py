@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 import sepnmf
+from sepnmf.text import cooccurrence, topic_words
 
 
 def test_cooccurrence_is_the_mean_over_pairs_of_words():
@@ -36,3 +37,16 @@ def test_anchor_words_of_a_topic_model():
 def test_no_pair_of_words():
     with pytest.raises(ValueError, match="no document of two words"):
         sepnmf.cooccurrence(np.eye(3))
+
+
+def test_topics_get_the_words_of_documents_drawn_from_them():
+    """Against the topics that generated the counts, not against the formula."""
+    rng = np.random.default_rng(0)
+    A = rng.dirichlet(np.full(30, 0.3), size=3)
+    A[:, :3] = 0.1 * np.eye(3)  # one anchor word a topic
+    A[:, 3:] *= 0.9 / A[:, 3:].sum(axis=1, keepdims=True)
+    shares = rng.dirichlet(np.full(3, 0.3), size=20_000)
+    counts = np.stack([rng.multinomial(60, chances) for chances in shares @ A])
+    found = topic_words(cooccurrence(counts), np.arange(3))
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    assert np.abs(found - A).max() < 0.01

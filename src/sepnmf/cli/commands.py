@@ -47,7 +47,8 @@ def select(
     given = work.method_options(set_)
     data = work.load(file, variable=variable, header=header, index=index, shape=shape, axis=axis)
     M, sign = work.prepared(data, negative)
-    sel = work.choose(M, anchors, method, normalize, sign, seed, given)
+    r = work.how_many(M, anchors, sign, seed)
+    sel = work.choose(M, r, method, normalize, sign, seed, given)
     fit = rae(M, sel.anchors)
     folder = work.folder_for(file, out, "anchors")
     content = work.record(
@@ -96,7 +97,8 @@ def unmix(
             f"{file.name} holds a matrix, not an image: if its columns are pixels, say --shape LINESxSAMPLES."
         )
     M, sign = work.prepared(data, negative)
-    sel = work.choose(M, anchors, method, normalize, sign, seed, given)
+    r = work.how_many(M, anchors, sign, seed)
+    sel = work.choose(M, r, method, normalize, sign, seed, given)
     fit = rae(M, sel.anchors)
     W = anchor_columns(M, sel.anchors)
     H = nnls(W, M, sum_to_one=sum_to_one)
@@ -155,7 +157,8 @@ def topics(
         )
     together = cooccurrence(data.M)
     about = words_of(data, names, together)
-    sel = work.choose(together, anchors, method, Scale.none, "error", seed, given)
+    r = work.how_many(together, anchors, "error", seed)
+    sel = work.choose(together, r, method, Scale.none, "error", seed, given)
     fit = rae(together, sel.anchors)
     shares = topic_words(together, sel.anchors)
     found = []
@@ -214,15 +217,14 @@ def compare(
         raise UserError(f"{file.name} is too large for a comparison: sepnmf select takes it.")
     M, sign = work.prepared(data, negative)
     used = unit_sums(M) if normalize is Scale.l1 else M
+    r = work.how_many(M, anchors, sign, seed)
     with bar() as progress:
         task = progress.add_task("methods", total=None, now="")
 
         def told(name: str, done: int, total: int) -> None:
             progress.update(task, completed=done, total=total, now=name)
 
-        rows = compare(
-            used, anchors, methods, negative=sign, random_state=seed, label=data.column_label, told=told
-        )
+        rows = compare(used, r, methods, negative=sign, random_state=seed, label=data.column_label, told=told)
     folder = work.folder_for(file, out, "comparison")
     rows.sort(key=lambda row: (row["fit"] is None, -(row["fit"] or 0.0)))
     content = {"file": str(data.file), "command": command_line(), "versions": versions(), "methods": rows}
@@ -234,7 +236,7 @@ def compare(
     ]
     best = next((row for row in rows if row["fit"] is not None), None)
     if report and best is not None:
-        sel = choose(used, anchors, best["method"], negative=sign, random_state=seed)
+        sel = choose(used, r, best["method"], negative=sign, random_state=seed)
         W = anchor_columns(M, sel.anchors)
         paths.append(write_page(folder, data, M, sel, W, best["fit"], comparison=rows))
     if as_json:

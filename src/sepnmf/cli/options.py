@@ -44,7 +44,16 @@ File = Annotated[
         show_default=False,
     ),
 ]
-Anchors = Annotated[int, typer.Option("--anchors", "-r", min=1, help="How many anchors.", show_default=False)]
+Anchors = Annotated[
+    str,
+    typer.Option(
+        "--anchors",
+        "-r",
+        metavar="NUMBER",
+        help='How many anchors; "auto" asks the data, and says what it saw.',
+        show_default=False,
+    ),
+]
 Method = Annotated[
     str,
     typer.Option(

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sepnmf.cli.app import UserError, command_line, versions
+from sepnmf.cli.app import UserError, command_line, complain, versions
 from sepnmf.cli.options import Axis, Scale, Sign
-from sepnmf.cli.progress import watched
+from sepnmf.cli.progress import bar, watched
 
 if TYPE_CHECKING:
     from sepnmf.io import Data
@@ -79,6 +79,25 @@ def prepared(data: "Data", negative: Sign) -> tuple[Any, "Negative"]:
     if negative is Sign.clip:
         return Chunks(data.M).mapped(clipped).array, "allow"
     return data.M, "error" if negative is Sign.error else "allow"
+
+
+def how_many(M: Any, text: str, negative: "Negative", seed: int) -> int:
+    """The number of anchors: as given, or the least that the data allow, with what they show."""
+    from sepnmf.columns import is_chunked
+    from sepnmf.tuning import estimate_rank
+
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    if text != "auto":
+        raise UserError(f'--anchors must be a number from 1 on, or "auto", got {text!r}.')
+    if is_chunked(M):
+        raise UserError("--anchors auto needs data that fit into memory: say a number.")
+    with bar() as progress:
+        progress.add_task("how many anchors", total=None, now="")
+        estimate = estimate_rank(M, negative=negative, random_state=seed)
+    several = "" if estimate.certain else f" to {estimate.high}; {estimate.low} is taken, -r chooses another"
+    complain(f"{estimate.evidence} Anchors: {estimate.low}{several}.")
+    return estimate.low
 
 
 def choose(
@@ -165,10 +184,14 @@ def write_json(path: Path, content: Any) -> Path:
 
 
 def write_anchors(folder: Path, data: "Data", sel: "Selection", content: dict[str, Any]) -> list[Path]:
-    """anchors.csv and anchors.json."""
+    """anchors.csv and anchors.json, and history.csv where there is a history."""
     rows = anchor_rows(data, sel)
     table = write_csv(folder / "anchors.csv", list(rows[0]), [list(row.values()) for row in rows])
-    return [table, write_json(folder / "anchors.json", content)]
+    paths = [table, write_json(folder / "anchors.json", content)]
+    if sel.history:
+        steps = zip(*(values.tolist() for values in sel.history.values()), strict=True)
+        paths.append(write_csv(folder / "history.csv", list(sel.history), steps))
+    return paths
 
 
 def write_columns(path: Path, data: "Data", W: "Floats", labels: Sequence[str]) -> Path:
