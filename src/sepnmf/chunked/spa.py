@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sepnmf.chunked.passes import Chunks, Ranked, parts, survey
+from sepnmf.methods.spa import ranked_scores
 from sepnmf.selection import Selection
 from sepnmf.typing import Floats, Ints
 from sepnmf.validation import Negative, check_choice, check_rank
@@ -124,18 +125,6 @@ def squared_distances(part: Floats, basis: Floats) -> Floats:
     rest = part - basis @ (basis.T @ part) if basis.shape[1] else part
     squares: Floats = np.einsum("ij,ij->j", rest, rest)
     return squares
-
-
-def ranked_scores(distances: Floats, anchors: Ints, tops: Floats) -> Floats:
-    """Distances as scores: the anchors' when they were chosen, in the order of choice, above all others."""
-    scores, bound = distances.copy(), np.inf
-    for j, top in zip(anchors, tops, strict=True):
-        scores[j] = min(float(top), bound)
-        bound = np.nextafter(scores[j], 0.0)
-    others = np.ones(len(scores), dtype=bool)
-    others[anchors] = False
-    np.minimum(scores, bound, out=scores, where=others)
-    return scores
 
 
 def append_lists(a: list[Floats], b: list[Floats]) -> list[Floats]:

@@ -110,20 +110,8 @@ class Complement:
         return bool(np.sqrt(square) <= self.tol * self.longest)
 
     def scores(self, anchors: list[int], tops: list[float], values: Floats) -> Floats:
-        """Distances of the anchors when chosen, from the squares `tops`; of the others, from `values`.
-
-        Ties, and what rounding does to them, are broken by the order of choice: a score is at least one
-        rounding unit less than that of the anchor before.
-        """
-        scores = np.sqrt(np.maximum(values, 0.0))
-        bound = np.inf
-        for j, top in zip(anchors, np.sqrt(tops), strict=True):
-            scores[j] = min(top, bound)
-            bound = np.nextafter(scores[j], 0.0)
-        others = np.ones(scores.size, dtype=bool)
-        others[anchors] = False
-        np.minimum(scores, bound, out=scores, where=others)
-        return scores * self.scale
+        """Distances of the anchors when chosen, from the squares `tops`; of the others, from `values`."""
+        return ranked_scores(np.sqrt(np.maximum(values, 0.0)), anchors, np.sqrt(tops)) * self.scale
 
     def recompute(self, columns: Ints) -> None:
         """Compute the squared distances of these columns from the columns themselves."""
@@ -132,6 +120,22 @@ class Complement:
             rest = self.project(dense_columns(self.M, part) * self.factors[part])
             self.squares[part] = np.einsum("ij,ij->j", rest, rest)
         self.doubt[columns] = self.tol * self.lengths[columns] * np.sqrt(self.squares[columns])
+
+
+def ranked_scores(distances: Floats, anchors: Ints | list[int], tops: Floats) -> Floats:
+    """Distances as scores: of the anchors, those when they were chosen.
+
+    Ties, and what rounding does to them, are broken by the order of choice: a score is at least one
+    rounding unit less than that of the anchor before.
+    """
+    scores, bound = distances.copy(), np.inf
+    for j, top in zip(anchors, tops, strict=True):
+        scores[j] = min(float(top), bound)
+        bound = np.nextafter(scores[j], 0.0)
+    others = np.ones(scores.size, dtype=bool)
+    others[anchors] = False
+    np.minimum(scores, bound, out=scores, where=others)
+    return scores
 
 
 def successive_projections(M: Columns, r: int) -> tuple[Ints, Floats]:
