@@ -18,7 +18,6 @@ from spectral import envi
 
 import sepnmf
 from malformed import make_malformed
-from sepnmf.cli import run
 from sepnmf.cli.app import STOPPED
 from sepnmf.cli.work import method_options, two_sides
 from sepnmf.datasets import make_dirichlet
@@ -26,22 +25,6 @@ from sepnmf.io import READERS
 from sepnmf.io.envi import read_envi
 
 LINES, SAMPLES, BANDS = 12, 10, 20
-
-
-@pytest.fixture
-def sepnmf_says(monkeypatch, capsys, tmp_path):
-    """Run a command in an empty folder: exit code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["sepnmf", *map(str, words)])
-        with pytest.raises(SystemExit) as end:
-            run()
-        out, err = capsys.readouterr()
-        return end.value.code, out, err
-
-    return call
 
 
 def planted(n=60, r=3, seed=0):

@@ -13,11 +13,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import sepnmf
 from sepnmf import experiments
-from sepnmf.cli import app
 from sepnmf.datasets import loaders
 from sepnmf.experiments import gestures, noise_free, noise_sweep, recovery, runner, tune_recovery
 from sepnmf.experiments.experiment import Experiment, cell, stored_parameters, table
@@ -416,34 +414,31 @@ def test_tables_are_markdown():
     assert cell(3) == "3"
 
 
-def invoke(*words):
-    return CliRunner().invoke(app, list(words))
-
-
-def test_the_command_lists_what_there_is():
-    result = invoke("reproduce", "--list")
-    assert result.exit_code == 0
+def test_the_command_lists_what_there_is(sepnmf_says):
+    code, out, _ = sepnmf_says("reproduce", "--list")
+    assert code == 0
     for name in experiments.EXPERIMENTS:
-        assert name in result.output
+        assert name in out
 
 
-def test_an_unknown_name_is_one_line():
-    result = invoke("reproduce", "nosuch")
-    assert result.exit_code == 2
-    assert "There is no experiment 'nosuch': choose among geometry" in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
+def test_an_unknown_name_is_one_line(sepnmf_says):
+    code, _, err = sepnmf_says("reproduce", "nosuch")
+    assert code == 2
+    assert "There is no experiment 'nosuch': choose among geometry" in err
+    assert err.count("\n") == 1
 
 
-def test_the_command_runs_refuses_and_resumes(tmp_path):
-    words = ("reproduce", "geometry", "--quick", "--jobs", "1", "--out", str(tmp_path / "o"))
-    result = invoke(*words)
-    assert result.exit_code == 0, result.output
-    assert (tmp_path / "o/paper.md").exists()
-    assert list((tmp_path / "o/paper").glob("*.svg"))
-    again = invoke(*words)
-    assert again.exit_code == 2
-    assert "--resume" in again.stderr
-    assert invoke(*words, "--resume").exit_code == 0
+def test_the_command_runs_refuses_and_resumes(sepnmf_says):
+    words = ("reproduce", "geometry", "--quick", "--jobs", "1", "--out", "o")
+    code, out, _ = sepnmf_says(*words)
+    assert code == 0, out
+    assert Path("o/paper.md").exists()
+    assert list(Path("o/paper").glob("*.svg"))
+    code, _, err = sepnmf_says(*words)
+    assert code == 2
+    assert "--resume" in err
+    assert err.count("\n") == 1
+    assert sepnmf_says(*words, "--resume")[0] == 0
 
 
 def test_searches_are_not_part_of_everything():
