@@ -39,7 +39,9 @@ from sepnmf.experiments import svm
 from sepnmf.experiments.gesture_features import hog
 from sepnmf.experiments.recovery import NEAREST, nearest_the_mean
 from sepnmf.metrics import rae, sam
+from sepnmf.overview import ready_methods
 from sepnmf.parallel import available_cores
+from sepnmf.text import topic_words
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = "benchmarks/auto_results"
@@ -87,12 +89,7 @@ Check = tuple[str, str, str, bool]  # what, measured, wanted, whether it holds
 
 def others() -> list[str]:
     """Every other method in the registry that runs with its defaults."""
-
-    def ready(name: str) -> bool:
-        options = list(inspect.signature(sepnmf.METHODS[name]).parameters.values())[2:]
-        return all(option.default is not option.empty for option in options)
-
-    return [name for name in sepnmf.METHODS if name != "auto" and ready(name)]
+    return [name for name in ready_methods() if name != "auto"]
 
 
 def choose(M: Any, r: int, method: str, **options: Any) -> Any:
@@ -335,8 +332,9 @@ def topics(args: Any) -> dict[str, Any]:
     data = load("bbc_news")
     words = np.array(data.column_names)
     classes = np.array([name.split(".")[0] for name in data.row_names])
-    selection = choose(sepnmf.cooccurrence(data.M), TOPICS, args.method)
-    weights = word_weights(data.M, selection.anchors)
+    together = sepnmf.cooccurrence(data.M)
+    selection = choose(together, TOPICS, args.method)
+    weights = topic_words(together, selection.anchors)
     rows = []
     for k, anchor in enumerate(selection.anchors):
         top = np.argsort(-weights[k], kind="stable")[:TOP]
@@ -346,30 +344,6 @@ def topics(args: Any) -> dict[str, Any]:
         rows.append(row | {"class": CLASSES[best], "share": use[best] / sum(use)})
         print(f"  {row['anchor']:15s} {CLASSES[best]:14s} {' '.join(row['words'])}", flush=True)
     return {"topics": rows, "seconds": selection.seconds, "status": selection.status}
-
-
-def word_weights(counts: Any, anchors: np.ndarray) -> np.ndarray:
-    """Weight of each word in each topic: NNLS of its co-occurrences on those of the anchors, times its own.
-
-    Column j of the co-occurrence matrix Q is made from the counts when it is needed: Q is 9635 × 9635.
-    """
-    A = pair_rates(counts)
-    own = np.asarray(A.sum(axis=0)).ravel()
-
-    def columns(js: np.ndarray) -> np.ndarray:
-        Q = (counts.T @ A[:, js]).toarray()
-        Q[js, np.arange(len(js))] -= own[js]
-        return np.maximum(Q, 0)
-
-    def conditional(Q: np.ndarray) -> np.ndarray:
-        return Q / np.maximum(Q.sum(axis=0), np.finfo(float).tiny)
-
-    n = counts.shape[1]
-    W, H = conditional(columns(anchors)), np.empty((len(anchors), n))
-    for js in np.array_split(np.arange(n), 20):
-        Q = columns(js)
-        H[:, js] = sepnmf.nnls(W, conditional(Q)) * Q.sum(axis=0)
-    return H
 
 
 def accuracy(F: np.ndarray, y: np.ndarray, columns: np.ndarray) -> dict[str, float]:

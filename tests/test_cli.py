@@ -268,13 +268,13 @@ def test_topics_finds_the_words_of_planted_topics(sepnmf_says, words_are):
 
 def test_compare_puts_the_methods_side_by_side(sepnmf_says):
     M, true = planted(40)
-    M[:, 7] = 0.0
-    true = true[true != 7]
+    M[:, np.setdiff1d(np.arange(40), true)[7]] = 0.0
     np.save("M.npy", M)
     code, out, _ = sepnmf_says("compare", "M.npy", "-r", 3, "-m", "spa", "-m", "fgnsr", "--json")
     assert code == 0
     rows = {row["method"]: row for row in json.loads(out)["methods"]}
-    assert rows["spa"]["fit"] == pytest.approx(1.0, abs=1e-6) or true.size < 3
+    assert sorted(rows["spa"]["columns"]) == true.tolist()
+    assert rows["spa"]["fit"] == pytest.approx(1.0, abs=1e-6)
     assert rows["fgnsr"]["fit"] is None
     assert "zero column" in rows["fgnsr"]["failure"]
     code, out, _ = sepnmf_says("compare", "M.npy", "-r", 3, "-m", "spa", "-m", "fgnsr", "--report")
@@ -282,6 +282,17 @@ def test_compare_puts_the_methods_side_by_side(sepnmf_says):
     assert "zero column" in out
     assert [row["method"] for row in table("M-comparison/comparison.csv")] == ["spa", "fgnsr"]
     assert "fgnsr" in Path("M-comparison/report.html").read_text()
+
+
+def test_compare_scales_for_the_choice_and_judges_the_data_as_they_are(sepnmf_says):
+    M = np.random.default_rng(0).random((20, 40)) * np.linspace(0.1, 5, 40)
+    np.save("M.npy", M)
+    _, one, _ = sepnmf_says("select", "M.npy", "-r", 3, "-m", "spa", "--normalize", "l1", "--json")
+    _, all_, _ = sepnmf_says("compare", "M.npy", "-r", 3, "-m", "spa", "--normalize", "l1", "--json")
+    row = json.loads(all_)["methods"][0]
+    assert sorted(row["columns"]) == found(one)
+    assert row["fit"] == pytest.approx(json.loads(one)["fit"])
+    assert row["fit"] == pytest.approx(sepnmf.metrics.rae(M, found(one)))
 
 
 def test_compare_leaves_out_what_would_take_minutes(monkeypatch):

@@ -122,6 +122,7 @@ def compare(
     r: int,
     names: Iterable[str] | None = None,
     *,
+    scale: bool = False,
     negative: Negative = "error",
     random_state: int = 0,
     label: Callable[[int], str] = str,
@@ -137,6 +138,8 @@ def compare(
         Number of anchors.
     names : iterable of str, optional
         Methods; by default all that need no option and do not take minutes on so many columns.
+    scale : bool, default False
+        Divide the columns by their sums before choosing; the fit is of the columns as they are.
     negative, random_state
         As in `sepnmf.select`.
     label : callable
@@ -151,13 +154,14 @@ def compare(
         there is no answer, None if there is one.
     """
     chosen = list(ready_methods() if names is None else names)
+    used = unit_sums(M) if scale else M
     rows = []
     for done, name in enumerate(chosen):
         told(name, done, len(chosen))
         reason = too_slow(name, M.shape[1]) if names is None else None
         began = time.perf_counter()
         try:
-            sel = None if reason else choose(M, r, name, negative=negative, random_state=random_state)
+            sel = None if reason else choose(used, r, name, negative=negative, random_state=random_state)
         except (ValueError, MemoryError) as error:
             sel, reason = None, str(error) or "not enough memory"
         row: dict[str, Any] = {"method": name, "columns": [], "anchors": [], "fit": None, "status": ""}

@@ -29,8 +29,6 @@ class Chunks:
         The data.
     starts : ndarray of int
         The first column of each chunk.
-    passes : int
-        How often all columns have been read.
     """
 
     def __init__(self, array: Any) -> None:
@@ -44,7 +42,6 @@ class Chunks:
             raise ValueError(f"M is empty: its shape is {array.shape}.")
         self.array = array if array.numblocks[0] == 1 else array.rechunk({0: -1})
         self.starts = np.cumsum([0, *self.array.chunks[1][:-1]])
-        self.passes = 0
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -65,7 +62,6 @@ class Chunks:
         """
         from dask import compute, delayed  # type: ignore[attr-defined]
 
-        self.passes += 1
         shared = [delayed(argument, traverse=False) for argument in arguments]
         task = delayed(on_one_core, pure=False)
         results = [

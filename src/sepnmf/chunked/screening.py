@@ -11,7 +11,7 @@ from sepnmf.chunked.passes import Chunks, parts, survey
 from sepnmf.chunked.spa import clipped, project_in_passes, with_unit_sums
 from sepnmf.methods.iteration import Callback
 from sepnmf.selection import Selection
-from sepnmf.tuning.auto import auto, needs_root_of_sums, refine_anchors
+from sepnmf.tuning.auto import Normalize, auto, needs_root_of_sums, refine_anchors
 from sepnmf.typing import Floats, Ints, Seed
 from sepnmf.validation import Negative, check_choice, check_generator, check_rank
 
@@ -26,7 +26,7 @@ def chunked_auto(
     M: Any,
     r: int,
     *,
-    normalize: str = "auto",
+    normalize: Normalize = "auto",
     negative: Negative = "error",
     random_state: Seed = 0,
     n_jobs: int | None = None,
@@ -71,7 +71,7 @@ def chunked_auto(
         return auto(
             chunks.array.compute(),
             r,
-            normalize=normalize,  # type: ignore[arg-type]
+            normalize=normalize,
             negative=negative,
             random_state=rng,
             n_jobs=n_jobs,

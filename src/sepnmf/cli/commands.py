@@ -57,7 +57,8 @@ def select(
     paths = work.write_anchors(folder, data, sel, content)
     if report:
         W = anchor_columns(M, sel.anchors)
-        paths.append(write_page(folder, data, M, sel, W, fit, anchor_images=sides))
+        scale = normalize is Scale.l1
+        paths.append(write_page(folder, data, M, sel, W, fit, scale, seed, anchor_images=sides))
     show(data, sel, content, paths, as_json)
 
 
@@ -101,9 +102,9 @@ def unmix(
     sel = work.choose(M, r, method, normalize, sign, seed, given)
     fit = rae(M, sel.anchors)
     W = anchor_columns(M, sel.anchors)
-    H = nnls(W, M, sum_to_one=sum_to_one)
+    H: Any = nnls(W, M, sum_to_one=sum_to_one)
     if is_chunked(H):
-        H = H.astype(np.float32).compute()  # type: ignore[attr-defined]
+        H = H.astype(np.float32).compute()
     folder = work.folder_for(file, out, "unmixed")
     labels = data.column_labels(sel.anchors)
     content = work.record(data, sel, fit, normalize=normalize.value, seed=seed, options=given)
@@ -116,7 +117,7 @@ def unmix(
         draw_spectra(folder / "endmembers.png", data, W, labels),
     ]
     if report:
-        paths.append(write_page(folder, data, M, sel, W, fit, maps=pictures))
+        paths.append(write_page(folder, data, M, sel, W, fit, normalize is Scale.l1, seed, maps=pictures))
     show(data, sel, content, paths, as_json)
 
 
@@ -175,7 +176,7 @@ def topics(
     ]
     if report:
         W = anchor_columns(together, sel.anchors)
-        paths.append(write_page(folder, about, together, sel, W, fit, topics=found))
+        paths.append(write_page(folder, about, together, sel, W, fit, False, seed, topics=found))
     if as_json:
         show_json(content)
         return
@@ -216,7 +217,7 @@ def compare(
     if is_chunked(data.M):
         raise UserError(f"{file.name} is too large for a comparison: sepnmf select takes it.")
     M, sign = work.prepared(data, negative)
-    used = unit_sums(M) if normalize is Scale.l1 else M
+    scale = normalize is Scale.l1
     r = work.how_many(M, anchors, sign, seed)
     with bar() as progress:
         task = progress.add_task("methods", total=None, now="")
@@ -224,7 +225,16 @@ def compare(
         def told(name: str, done: int, total: int) -> None:
             progress.update(task, completed=done, total=total, now=name)
 
-        rows = compare(used, r, methods, negative=sign, random_state=seed, label=data.column_label, told=told)
+        rows = compare(
+            M,
+            r,
+            methods,
+            scale=scale,
+            negative=sign,
+            random_state=seed,
+            label=data.column_label,
+            told=told,
+        )
     folder = work.folder_for(file, out, "comparison")
     rows.sort(key=lambda row: (row["fit"] is None, -(row["fit"] or 0.0)))
     content = {"file": str(data.file), "command": command_line(), "versions": versions(), "methods": rows}
@@ -236,9 +246,9 @@ def compare(
     ]
     best = next((row for row in rows if row["fit"] is not None), None)
     if report and best is not None:
-        sel = choose(used, r, best["method"], negative=sign, random_state=seed)
+        sel = choose(unit_sums(M) if scale else M, r, best["method"], negative=sign, random_state=seed)
         W = anchor_columns(M, sel.anchors)
-        paths.append(write_page(folder, data, M, sel, W, best["fit"], comparison=rows))
+        paths.append(write_page(folder, data, M, sel, W, best["fit"], scale, seed, comparison=rows))
     if as_json:
         show_json(content)
         return
@@ -307,7 +317,15 @@ def words_of(data: "Data", names: tuple[str, ...], together: Any) -> "Data":
 
 
 def write_page(
-    folder: Path, data: "Data", M: Any, sel: "Selection", W: "Floats", fit: float, **more: Any
+    folder: Path,
+    data: "Data",
+    M: Any,
+    sel: "Selection",
+    W: "Floats",
+    fit: float,
+    scale: bool,
+    seed: int,
+    **more: Any,
 ) -> Path:
     """report.html, with what can be computed quickly beside what is there."""
     from sepnmf import overview
@@ -320,8 +338,8 @@ def write_page(
     if "maps" not in more and data.image_shape is not None:
         from sepnmf.least_squares import nnls
 
-        H = nnls(W, M)
-        more["maps"] = overview.maps(data, H.compute() if is_chunked(H) else H)  # type: ignore[attr-defined]
+        H: Any = nnls(W, M)
+        more["maps"] = overview.maps(data, H.compute() if is_chunked(H) else H)
     if "comparison" not in more and not is_chunked(M) and M.shape[0] * M.shape[1] <= FEW:
         quick = [name for name in overview.ready_methods() if name not in DENSE_ONLY and name != "auto"]
         with bar() as progress:
@@ -330,7 +348,9 @@ def write_page(
                 M,
                 len(labels),
                 [name for name in quick if name != sel.method],
+                scale=scale,
                 negative="allow",
+                random_state=seed,
                 label=data.column_label,
                 told=lambda name, done, total: progress.update(task, completed=done, total=total, now=name),
             )
