@@ -16,6 +16,7 @@ ROOMS = [
     "kernels",
     "typing",
     "validation",
+    "sources",
     "columns",
     "parallel",
     "model",

@@ -1,13 +1,35 @@
-"""Dask arrays: the answers of data in memory, whatever the chunks, and the same refusals."""
+"""Data in chunks: the answers of data in memory, whatever the chunks, and the same refusals."""
 
+import warnings
+
+import dask
 import dask.array as da
+import h5py
 import numpy as np
 import pytest
+import zarr
+from scipy import sparse
 
 import sepnmf
-from sepnmf.chunked import Chunks, screening, survey, unexplained
-from sepnmf.chunked.passes import Ranked
+from sepnmf import registry, sources
+from sepnmf.chunked import CHUNKED, NATIVE, Chunks, screening, unexplained
+from sepnmf.chunked import moments as moments_of
+from sepnmf.chunked.moments import Moments, Spectrum, Triangle, spectrum
+from sepnmf.chunked.passes import Extent, Inspection, Ranked
+from sepnmf.chunked.ppi import Extremes
 from sepnmf.datasets import make_dirichlet
+
+# Options that the methods need, and a seed for those that draw.
+OPTIONS = {
+    "vca": {"random_state": 3},
+    "ppi": {"random_state": 3},
+    "nfindr": {"random_state": 3},
+    "smoothed-vca": {"random_state": 3, "width": 3},
+    "smoothed-spa": {"width": 3},
+    "admm": {"lam": 2.23e-4, "rho": (8.62e-5, 3.66, 1.48e-4), "max_outer": 20},
+    "dca": {"lam": 1e-3, "rho": (1e-3, 1e-3, 1e-3), "beta": 1.0, "max_outer": 5},
+    "merit": {"lam": 0.1},
+}
 
 
 def random_chunks(rng, size):
@@ -21,6 +43,20 @@ def in_chunks(M, seed):
     return da.from_array(M, chunks=(random_chunks(rng, M.shape[0]), random_chunks(rng, M.shape[1])))
 
 
+def mapped(folder, M, order="C"):
+    written = np.memmap(folder / f"M{order}.dat", M.dtype, "w+", shape=M.shape, order=order)
+    written[:] = M
+    written.flush()
+    return np.memmap(folder / f"M{order}.dat", M.dtype, "r", shape=M.shape, order=order)
+
+
+@pytest.fixture
+def memmaps_in_chunks(monkeypatch):
+    """Memory maps of any size are read in chunks, small ones."""
+    monkeypatch.setattr(sources, "LARGE", 0)
+    monkeypatch.setattr(sources, "CHUNK", 20_000)
+
+
 @pytest.fixture
 def screened(monkeypatch):
     """Screening also where the data would be loaded."""
@@ -28,67 +64,339 @@ def screened(monkeypatch):
     monkeypatch.setattr(screening, "SAMPLE", 200)
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("normalize", ["none", "l1"])
-def test_spa_chooses_as_in_memory_whatever_the_chunks(seed, normalize):
-    M, _ = make_dirichlet(0.05, m=30, n=400, r=8, random_state=seed)
+# The same answers --------------------------------------------------------------------------------------
+
+
+def test_every_method_takes_data_in_chunks():
+    assert set(CHUNKED) == set(registry.METHODS)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+@pytest.mark.parametrize("method", NATIVE)
+def test_native_methods_choose_as_in_memory_from_dask_zarr_hdf5_and_memmaps(
+    method, noise, seed, tmp_path, memmaps_in_chunks
+):
+    M, _ = make_dirichlet(noise, m=30, n=700, r=6, random_state=seed)
     M = np.maximum(M, 0)
-    expected = sepnmf.spa(M, 8, normalize=normalize)
-    found = sepnmf.select(in_chunks(M, seed), 8, "spa", normalize=normalize)
+    M[:, seed::97] = 0.0
+    options = OPTIONS.get(method, {})
+    expected = sepnmf.select(M, 6, method, **options)
+    store = zarr.create_array(tmp_path / "M.zarr", shape=M.shape, chunks=(11, 100), dtype=M.dtype)
+    store[:] = M
+    with h5py.File(tmp_path / "M.h5", "w") as file:
+        kinds = {
+            "dask": in_chunks(M, seed),
+            "other chunks": in_chunks(M, seed + 100),
+            "memmap": mapped(tmp_path, M),
+            "memmap by columns": mapped(tmp_path, M, "F"),
+            "zarr": store,
+            "hdf5": file.create_dataset("M", data=M, chunks=(30, 70)),
+        }
+        for kind, data in kinds.items():
+            found = sepnmf.select(data, 6, method, **options)
+            np.testing.assert_array_equal(found.anchors, expected.anchors, err_msg=kind)
+            np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-7, atol=1e-7, err_msg=kind)
+
+
+@pytest.mark.parametrize("method", ["spa", "snpa"])
+def test_columns_divided_by_their_sums_are_chosen_as_in_memory(method):
+    M, _ = make_dirichlet(0.05, m=30, n=400, r=8, random_state=1)
+    M = np.maximum(M, 0) * np.linspace(1, 5, 400)
+    expected = sepnmf.select(M, 8, method, normalize="l1")
+    found = sepnmf.select(in_chunks(M, 1), 8, method, normalize="l1")
     np.testing.assert_array_equal(found.anchors, expected.anchors)
-    np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.uint16, np.int8, bool])
-def test_spa_takes_every_real_type(dtype):
-    rng = np.random.default_rng(0)
-    M = (rng.random((12, 90)) * 100 > 50 if dtype is bool else rng.random((12, 90)) * 100).astype(dtype)
-    expected = sepnmf.spa(M.astype(np.float64), 4).anchors
-    np.testing.assert_array_equal(sepnmf.select(in_chunks(M, 1), 4, "spa").anchors, expected)
-
-
-def test_spa_breaks_ties_between_equal_columns_by_index_and_never_repeats_one():
-    base = np.random.default_rng(0).random((6, 5))
-    M = np.tile(base, 40)
-    found = sepnmf.select(da.from_array(M, chunks=(6, 7)), 5, "spa")
-    np.testing.assert_array_equal(found.anchors, sepnmf.spa(M, 5).anchors)
-    assert set(found.anchors) <= set(range(5))
-
-
-def test_spa_needs_fewer_passes_than_anchors():
-    M, _ = make_dirichlet(0.01, m=40, n=3000, r=20, random_state=0)
-    found = sepnmf.select(da.from_array(M, chunks=(40, 500)), 20, "spa", negative="allow")
-    assert len(found.history["pass"]) < 20
-    assert found.history["anchors"][0] == 0
-
-
-def test_spa_goes_back_to_the_data_when_those_left_behind_may_be_farther(monkeypatch):
-    """With one column kept a pass, there are as many passes as anchors, and the same anchors."""
-    M, _ = make_dirichlet(0.05, m=30, n=400, r=6, random_state=3)
-    monkeypatch.setattr("sepnmf.chunked.spa.KEPT", 1)
-    found = sepnmf.select(in_chunks(M, 0), 6, "spa", negative="allow")
-    np.testing.assert_array_equal(found.anchors, sepnmf.spa(M, 6, negative="allow").anchors)
-    assert len(found.history["pass"]) == 6
-
-
-def test_the_columns_kept_are_the_first_of_equals():
-    numbers, values = np.array([5, 3, 9, 1]), np.array([2.0, 7.0, 7.0, 2.0])
-    top = Ranked.of(numbers, values, np.eye(4), 3)
-    np.testing.assert_array_equal(top.numbers, [3, 9, 1])
-    assert top.next_value == 2.0
-    np.testing.assert_array_equal(top.columns.argmax(axis=0), [1, 2, 3])
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_auto_is_that_of_data_in_memory_while_they_are_small(seed):
-    M, _ = make_dirichlet(0.05, m=30, n=150, r=5, random_state=seed)
-    expected = sepnmf.auto(M, 5, negative="allow")
-    found = sepnmf.select(in_chunks(M, seed), 5, negative="allow")
+@pytest.mark.parametrize("method", [name for name in CHUNKED if name not in NATIVE])
+def test_other_methods_choose_as_in_memory_while_the_data_are_small(method):
+    M, _ = make_dirichlet(0.02, m=20, n=60, r=4, random_state=0)
+    M = np.maximum(M, 0)
+    options = OPTIONS.get(method, {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some stop before they converge
+        expected = sepnmf.select(M, 4, method, **options)
+        found = sepnmf.select(in_chunks(M, 2), 4, method, **options)
     np.testing.assert_array_equal(found.anchors, expected.anchors)
     np.testing.assert_array_equal(found.scores, expected.scores)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("method", NATIVE)
+def test_sparse_blocks_are_chosen_from_as_in_memory(method):
+    rng = np.random.default_rng(0)
+    M = sparse.random_array((25, 300), density=0.2, rng=rng, format="csc")
+    M = sparse.csc_array(M @ sparse.diags_array(rng.random(300) + 0.5))
+    blocks = da.from_array(M.toarray(), chunks=(25, 60)).map_blocks(sparse.csr_matrix)
+    options = OPTIONS.get(method, {})
+    expected = sepnmf.select(M.toarray(), 5, method, **options)
+    np.testing.assert_array_equal(sepnmf.select(blocks, 5, method, **options).anchors, expected.anchors)
+
+
+def test_sparse_blocks_along_both_axes_are_put_together():
+    M = sparse.random_array((24, 90), density=0.4, rng=np.random.default_rng(1)).toarray()
+    blocks = da.from_array(M, chunks=(8, 30)).map_blocks(sparse.csc_matrix)
+    np.testing.assert_array_equal(sepnmf.select(blocks, 4, "spa").anchors, sepnmf.spa(M, 4).anchors)
+
+
+@pytest.mark.parametrize("method", NATIVE)
+@pytest.mark.parametrize("factor", [1e-100, 1e100])
+def test_squares_that_leave_the_range_do_no_harm(method, factor):
+    M, _ = make_dirichlet(0.02, m=20, n=200, r=4, random_state=0)
+    M = np.maximum(M, 0)
+    options = OPTIONS.get(method, {})
+    expected = sepnmf.select(M, 4, method, **options)
+    found = sepnmf.select(in_chunks(M * factor, 0), 4, method, **options)
+    np.testing.assert_array_equal(found.anchors, expected.anchors)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint16, np.int8, bool])
+def test_spa_takes_every_real_type(dtype, tmp_path, memmaps_in_chunks):
+    rng = np.random.default_rng(0)
+    M = (rng.random((12, 90)) * 100 > 50 if dtype is bool else rng.random((12, 90)) * 100).astype(dtype)
+    expected = sepnmf.spa(M.astype(np.float64), 4).anchors
+    np.testing.assert_array_equal(sepnmf.select(in_chunks(M, 1), 4, "spa").anchors, expected)
+    np.testing.assert_array_equal(sepnmf.select(mapped(tmp_path, M), 4, "spa").anchors, expected)
+
+
+@pytest.mark.parametrize("method", NATIVE)
+def test_of_equal_columns_the_first_is_chosen_and_none_twice(method):
+    base = np.random.default_rng(0).random((6, 5))
+    M = np.tile(base, 400)
+    options = OPTIONS.get(method, {})
+    found = sepnmf.select(da.from_array(M, chunks=(6, 7)), 4, method, **options)
+    np.testing.assert_array_equal(found.anchors, sepnmf.select(M, 4, method, **options).anchors)
+    assert set(found.anchors) <= set(range(5))
+
+
+def test_clipping_and_keeping_negative_entries_are_those_of_data_in_memory():
+    M, _ = make_dirichlet(0.3, m=20, n=300, r=4, random_state=0)
+    assert (M < 0).any()
+    for negative in ("clip", "allow"):
+        for method in ("spa", "xray"):
+            expected = sepnmf.select(M, 4, method, negative=negative)
+            found = sepnmf.select(in_chunks(M, 1), 4, method, negative=negative)
+            np.testing.assert_array_equal(found.anchors, expected.anchors)
+
+
+@pytest.mark.parametrize("snr", [None, 0.0, 60.0])
+def test_vca_sees_the_columns_in_the_view_of_data_in_memory(snr):
+    M, _ = make_dirichlet(0.1, m=20, n=500, r=5, random_state=3)
+    expected = sepnmf.vca(M, 5, snr=snr, negative="allow", random_state=1)
+    found = sepnmf.select(in_chunks(M, 1), 5, "vca", snr=snr, negative="allow", random_state=1)
+    np.testing.assert_array_equal(found.anchors, expected.anchors)
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-7, atol=1e-9)
+
+
+def test_vca_turns_to_the_affine_view_when_a_column_is_on_the_other_side():
+    """The one column that cannot be seen projectively is far from where the first look goes."""
+    M, _ = make_dirichlet(0.001, m=20, n=6000, r=4, random_state=3)
+    M[:, 4567] = -M[:, 4567]
+    expected = sepnmf.vca(M, 4, snr=100.0, negative="allow", random_state=1)
+    D = da.from_array(M, chunks=(20, 1500))
+    found = sepnmf.select(D, 4, "vca", snr=100.0, negative="allow", random_state=1)
+    np.testing.assert_array_equal(found.anchors, expected.anchors)
+
+
+def test_one_anchor_is_the_longest_column():
+    M = np.random.default_rng(0).random((5, 80))
+    for method in NATIVE:
+        options = OPTIONS.get(method, {})
+        expected = sepnmf.select(M, 1, method, **options)
+        np.testing.assert_array_equal(
+            sepnmf.select(in_chunks(M, 4), 1, method, **options).anchors, expected.anchors
+        )
+
+
+def test_xray_knows_its_other_rules_in_memory_only():
+    with pytest.raises(ValueError, match="rule must be one of 'max', got 'greedy'"):
+        sepnmf.select(da.ones((4, 9), chunks=3), 2, "xray", rule="greedy")
+
+
+# Passes ------------------------------------------------------------------------------------------------
+
+
+class Counted:
+    """An array that counts how often it is read."""
+
+    def __init__(self, M):
+        self.M, self.shape, self.dtype, self.ndim = M, M.shape, M.dtype, 2
+        self.read = 0
+
+    def __getitem__(self, key):
+        part = self.M[key]
+        self.read += part.size
+        return part
+
+
+@pytest.mark.parametrize(("method", "passes"), [("spa", 2), ("xray", 3), ("vca", 3), ("ppi", 2)])
+def test_a_few_passes_are_enough(method, passes):
+    M, _ = make_dirichlet(0.01, m=40, n=40_000, r=10, random_state=0)
+    counted = Counted(np.maximum(M, 0))
+    D = da.from_array(counted, chunks=(40, 2000), lock=True)
+    options = OPTIONS.get(method, {})
+    found = sepnmf.select(D, 10, method, **options)
+    glimpse = 8 * 2000 * 40
+    assert counted.read <= passes * M.size + glimpse
+    np.testing.assert_array_equal(found.anchors, sepnmf.select(counted.M, 10, method, **options).anchors)
+
+
+def test_the_history_says_how_many_anchors_were_certain_after_each_pass():
+    M, _ = make_dirichlet(0.01, m=40, n=8000, r=10, random_state=0)
+    found = sepnmf.select(da.from_array(M, chunks=(40, 500)), 10, "spa", negative="allow")
+    assert found.history["pass"].tolist() == list(range(1, len(found.history["pass"]) + 1))
+    assert found.history["certain"][-1] == 10
+    assert (np.diff(found.history["certain"]) > 0).all()
+
+
+@pytest.mark.parametrize("method", ["spa", "xray", "vca"])
+def test_a_poor_first_guess_costs_passes_and_nothing_else(method, monkeypatch):
+    """From a glimpse of zeros, with one objection a step, the answer is the same."""
+    monkeypatch.setattr("sepnmf.chunked.guesses.MANY", 1)
+    monkeypatch.setattr("sepnmf.chunked.passes.GLIMPSES", 1)
+    M, _ = make_dirichlet(0.05, m=30, n=2000, r=6, random_state=3)
+    M = np.maximum(M, 0)
+    M[:, :400] = 0.0
+    options = OPTIONS.get(method, {})
+    found = sepnmf.select(da.from_array(M, chunks=(30, 300)), 6, method, **options)
+    np.testing.assert_array_equal(found.anchors, sepnmf.select(M, 6, method, **options).anchors)
+
+
+def test_columns_that_object_are_ranked_by_value_and_then_by_number():
+    one = Ranked(np.array([7.0, 2.0]), np.array([9, 1]), np.eye(4)[:, :2])
+    two = Ranked(np.array([7.0 - 1e-12, 3.0]), np.array([3, 5]), np.eye(4)[:, 2:])
+    both = one.joined(two, 3, rounding=1e-9)
+    np.testing.assert_array_equal(both.numbers, [3, 9, 5])
+    np.testing.assert_array_equal(both.columns.argmax(axis=0), [2, 0, 3])
+
+
+def test_only_the_chunks_asked_for_are_read():
+    counted = Counted(np.arange(120.0).reshape(3, 40))
+    chunks = Chunks(da.from_array(counted, chunks=(3, 10)))
+    np.testing.assert_array_equal(chunks.take(np.array([39, 0, 31])), counted.M[:, [39, 0, 31]])
+    assert counted.read <= 2 * 30
+
+
+def test_rows_in_chunks_do_not_make_chunks_of_everything(monkeypatch):
+    monkeypatch.setattr(sources, "CHUNK", 8000)
+    M = np.random.default_rng(0).random((10, 3000))
+    chunks = Chunks(da.from_array(M, chunks=(1, 3000)))
+    assert max(chunks.array.chunks[1]) == 100
+    assert chunks.array.numblocks[0] == 1
+
+
+# Memory maps -------------------------------------------------------------------------------------------
+
+
+def test_views_of_memory_maps_are_read_from_the_file(tmp_path, memmaps_in_chunks):
+    M = np.random.default_rng(0).random((30, 500))
+    whole = mapped(tmp_path, M)
+    views = {
+        "columns": whole[:, 100:400],
+        "every third": whole[:, ::3],
+        "rows": whole[5:25],
+        "transposed": whole.T,
+        "backwards": whole[:, ::-1],
+    }
+    for name, view in views.items():
+        found = sources.in_chunks(view).compute()
+        np.testing.assert_array_equal(found, np.array(view), err_msg=name)
+
+
+def test_a_map_with_an_offset_or_foreign_bytes_is_read_right(tmp_path, memmaps_in_chunks):
+    M = np.random.default_rng(0).integers(0, 1000, (7, 900)).astype(">i2")
+    (tmp_path / "M.dat").write_bytes(b"header!" + M.tobytes())
+    view = np.memmap(tmp_path / "M.dat", ">i2", "r", offset=7, shape=M.shape)
+    found = sources.in_chunks(view)
+    assert found.dtype.isnative
+    np.testing.assert_array_equal(found.compute(), M)
+
+
+def test_changes_of_a_private_map_are_seen(tmp_path, memmaps_in_chunks):
+    mapped(tmp_path, np.ones((5, 400)))
+    private = np.memmap(tmp_path / "MC.dat", np.float64, "c", shape=(5, 400))
+    private[:, 7] = 3.0
+    assert sepnmf.select(private, 1, "spa").anchors.tolist() == [7]
+
+
+def test_small_maps_are_arrays(tmp_path):
+    assert not sources.is_chunked(mapped(tmp_path, np.ones((4, 50))))
+
+
+def test_without_dask_large_maps_are_refused_in_one_sentence(tmp_path, memmaps_in_chunks, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "dask.array", None)
+    with pytest.raises(ValueError, match=r"needs Dask: pip install 'sepnmf\[dask\]'"):
+        sepnmf.select(mapped(tmp_path, np.ones((4, 50))), 2, "spa")
+
+
+# Principal directions ----------------------------------------------------------------------------------
+
+
+def exact(M):
+    centred = M - M.mean(axis=1, keepdims=True)
+    return [np.linalg.svd(A, full_matrices=False)[:2] for A in (M, centred)]
+
+
+@pytest.mark.parametrize("kind", ["products", "triangles", "mixtures"])
+def test_principal_directions_are_those_of_the_singular_value_decomposition(kind, monkeypatch):
+    M, _ = make_dirichlet(0.01, m=40, n=900, r=5, random_state=0)
+    chunks = Chunks(in_chunks(M, 2))
+    if kind == "products":
+        seen = Spectrum.of_sums(chunks.scan(Moments())[0])
+    elif kind == "triangles":
+        seen = Spectrum.of_triangle(chunks.scan(Triangle())[0])
+    else:
+        monkeypatch.setattr(moments_of, "LONG", 10)
+        _, seen = spectrum(chunks, 5, "allow")
+    (U, sigma), (V, tau) = exact(M)
+    np.testing.assert_allclose(seen.centre, M.mean(axis=1), rtol=1e-2 if kind == "mixtures" else 1e-10)
+    np.testing.assert_allclose(seen.energy, np.sum(M**2), rtol=1e-10)
+    assert seen.count == 900
+    tolerance = 1e-3 if kind == "mixtures" else 1e-9
+    for found, expected in ((seen.sigma, sigma), (seen.centred_sigma, tau)):
+        np.testing.assert_allclose(found[:4], expected[:4], rtol=tolerance)
+    for found, expected in ((seen.vectors, U), (seen.centred_vectors, V)):
+        between = np.linalg.svd(found[:, :4].T @ expected[:, :4], compute_uv=False)
+        np.testing.assert_allclose(between, 1.0, atol=tolerance)
+
+
+def test_random_mixtures_are_the_same_whatever_the_chunks(monkeypatch):
+    monkeypatch.setattr(moments_of, "LONG", 10)
+    M, _ = make_dirichlet(0.01, m=40, n=3000, r=5, random_state=0)
+    one, two = (spectrum(Chunks(in_chunks(M, seed)), 5, "allow")[1] for seed in (1, 2))
+    np.testing.assert_allclose(one.vectors, two.vectors, atol=1e-9)
+    found = sepnmf.select(in_chunks(M, 1), 5, "vca", negative="allow", random_state=0)
+    assert len(set(found.anchors)) == 5
+
+
+def test_faint_directions_are_found_where_products_have_lost_them():
+    """Singular values of 1 and 1e-7: their squares differ by more digits than there are."""
+    rng = np.random.default_rng(0)
+    U = np.linalg.qr(rng.standard_normal((12, 3)))[0]
+    V = np.linalg.qr(rng.standard_normal((300, 3)))[0]
+    M = U @ np.diag([1.0, 0.1, 1e-7]) @ V.T
+    _, seen = spectrum(Chunks(in_chunks(M, 0)), 3, "allow")
+    np.testing.assert_allclose(seen.sigma[:3], [1.0, 0.1, 1e-7], rtol=1e-6)
+
+
+def test_extremes_are_those_of_all_inner_products():
+    M = np.random.default_rng(0).random((8, 500))
+    M[:, 100:130] = 0.0
+    lines = np.random.default_rng(1).standard_normal((50, 8))
+    (ends,) = Chunks(in_chunks(M, 3)).scan(Extremes(np.eye(8), lines, 1e-14, hold=True))
+    reach = lines @ M
+    reach[:, 100:130] = np.nan
+    np.testing.assert_array_equal(ends.numbers[0], np.nanargmax(reach, axis=1))
+    np.testing.assert_array_equal(ends.numbers[1], np.nanargmin(reach, axis=1))
+    np.testing.assert_array_equal(ends.held.numbers, np.unique(ends.numbers))
+    np.testing.assert_array_equal(ends.held.columns, M[:, ends.held.numbers])
+
+
+# Screening ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("normalize", ["auto", "l1", "sqrt"])
 def test_screening_finds_the_anchors_whatever_the_chunks(screened, seed, normalize):
     M, true = make_dirichlet(0.01, m=40, n=3000, r=6, random_state=seed)
@@ -113,7 +421,7 @@ def test_screening_says_what_was_screened_and_what_can_have_been_lost(screened):
     assert len({len(values) for values in sel.history.values()}) == 1
 
 
-def test_screening_finds_a_column_that_the_sample_misses(screened, monkeypatch):
+def test_screening_finds_a_column_that_the_sample_misses(screened):
     """A single pure column of a rare material, found through the extremes."""
     rng = np.random.default_rng(0)
     W = rng.random((30, 4))
@@ -144,20 +452,87 @@ def test_polishing_exchanges_what_leaves_more_of_all_columns(screened, monkeypat
     assert sel.history["exchanges"][-1] > 0
 
 
-def test_weights_and_fit_of_chunks_are_those_of_data_in_memory():
+@pytest.mark.parametrize("method", ["fgnsr", "merit", "tuned-admm", "snpa", "nfindr", "preconditioned-spa"])
+def test_other_methods_find_the_anchors_through_screening(screened, monkeypatch, method):
+    monkeypatch.setattr(screening, "SPOKESMEN", 60)
+    M, true = make_dirichlet(0.01, m=30, n=4000, r=4, random_state=1)
+    M = np.maximum(M, 0)
+    sel = sepnmf.select(in_chunks(M, 3), 4, method, **OPTIONS.get(method, {}))
+    assert set(sel.anchors) == set(true)
+    assert sel.X is None
+    history = sel.history
+    assert history["columns"][1] == 4000 > history["columns"][0]
+    H = sepnmf.nnls(M[:, sel.anchors], M)
+    residual = np.linalg.norm(M - M[:, sel.anchors] @ H) ** 2
+    np.testing.assert_allclose(history["residual"][1], residual, rtol=1e-7)
+    assert history["least"][1] <= residual
+    assert np.argsort(-sel.scores)[:4].tolist() == sel.anchors.tolist()
+
+
+def test_what_columns_that_stand_for_others_can_have_lost_is_a_bound(screened, monkeypatch):
+    """The roots of the residuals of the columns held and of all columns differ by the root of "lost"."""
+    monkeypatch.setattr(screening, "SPOKESMEN", 30)
+    monkeypatch.setattr(screening, "ROUNDS", 0)
+    for seed in range(3):
+        M, _ = make_dirichlet(0.1, m=20, n=3000, r=4, random_state=seed)
+        sel = sepnmf.select(in_chunks(M, seed), 4, "fgnsr", negative="clip")
+        held, everything = np.sqrt(sel.history["residual"])
+        assert 0 < abs(held - everything) <= np.sqrt(sel.history["lost"][1])
+
+
+def test_the_number_of_anchors_can_be_asked_of_chunks():
+    M, _ = make_dirichlet(0.02, m=30, n=800, r=5, random_state=0)
+    assert len(sepnmf.select(in_chunks(M, 0), "auto", "spa", negative="allow").anchors) == 5
+
+
+def test_refining_descends_on_all_columns():
+    M, true = make_dirichlet(0.0, m=30, n=900, r=5, random_state=1)
+    M = M * np.linspace(1, 4, 900)  # long mixtures mislead SPA
+    plain = sepnmf.select(in_chunks(M, 1), 5, "spa")
+    sel = sepnmf.select(in_chunks(M, 1), 5, "spa", refine=True)
+    assert set(sel.anchors) == set(true) != set(plain.anchors)
+    assert sel.refinement["after"] < sel.refinement["before"]
+
+
+# Weights, fit, estimators ------------------------------------------------------------------------------
+
+
+def test_weights_and_fit_of_chunks_are_those_of_data_in_memory(tmp_path, memmaps_in_chunks):
     M, anchors = make_dirichlet(0.1, m=20, n=300, r=4, random_state=0)
     D = in_chunks(M, 5)
     H = sepnmf.nnls(M[:, anchors], D)
     assert isinstance(H, da.Array)
     assert H.chunks[1] == D.chunks[1]
-    np.testing.assert_allclose(H.compute(), sepnmf.nnls(M[:, anchors], M), rtol=1e-10, atol=1e-12)
+    expected = sepnmf.nnls(M[:, anchors], M)
+    np.testing.assert_allclose(H.compute(), expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        sepnmf.nnls(M[:, anchors], mapped(tmp_path, M)).compute(), expected, atol=1e-10
+    )
     assert sepnmf.nnls(M[:, anchors], D, sum_to_one=True).compute().sum(axis=0) == pytest.approx(1)
-    assert sepnmf.metrics.rae(D, anchors) == pytest.approx(sepnmf.metrics.rae(M, anchors), abs=1e-9)
-    left = unexplained(D, M[:, anchors], 3)
+    for data in (D, mapped(tmp_path, M)):
+        assert sepnmf.metrics.rae(data, anchors) == pytest.approx(sepnmf.metrics.rae(M, anchors), abs=1e-9)
+    left = unexplained(Chunks(D), M[:, anchors], 3)
     E = np.square(M - M[:, anchors] @ H.compute()).sum(axis=0)
     np.testing.assert_array_equal(left.worst.numbers, np.argsort(-E)[:3])
+    np.testing.assert_allclose(left.worst.columns, M[:, left.worst.numbers])
     with pytest.raises(ValueError, match="same number of rows, got 3 and 20"):
         sepnmf.nnls(np.eye(3), D)
+
+
+def test_fit_of_sparse_blocks_and_of_huge_entries():
+    M = sparse.random_array((20, 200), density=0.4, rng=np.random.default_rng(1)).toarray()
+    expected = sepnmf.metrics.rae(M, [1, 5, 9])
+    blocks = da.from_array(M, chunks=(20, 60)).map_blocks(sparse.csc_array)
+    assert sepnmf.metrics.rae(blocks, [1, 5, 9]) == pytest.approx(expected, abs=1e-9)
+    assert sepnmf.metrics.rae(in_chunks(1e100 * M, 1), [1, 5, 9]) == pytest.approx(expected, abs=1e-9)
+
+
+def test_angles_take_columns_of_dask_arrays():
+    M, anchors = make_dirichlet(0.0, m=20, n=100, r=4, random_state=0)
+    D = in_chunks(M, 1)
+    found = sepnmf.select(D, 4, "spa").anchors
+    assert sepnmf.metrics.mrsa(D[:, np.sort(found)], M[:, anchors]) == pytest.approx(0, abs=1e-5)
+    assert sepnmf.metrics.sam(D[:, np.sort(found)], M[:, anchors]) == pytest.approx(0, abs=1e-5)
 
 
 def test_float32_weights_stay_float32():
@@ -166,21 +541,60 @@ def test_float32_weights_stay_float32():
     assert H.dtype == H.compute().dtype == np.float32
 
 
+@pytest.mark.parametrize("method", ["auto", "spa"])
+def test_the_estimator_fits_and_transforms_dask_arrays(method):
+    M, _ = make_dirichlet(0.02, m=20, n=400, r=4, random_state=0)
+    X = np.maximum(M, 0).T
+    D = da.from_array(X, chunks=(90, 7))
+    expected = sepnmf.SeparableNMF(4, method=method, random_state=0).fit(X)
+    model = sepnmf.SeparableNMF(4, method=method, random_state=0)
+    W = model.fit_transform(D)
+    assert isinstance(W, da.Array)
+    np.testing.assert_array_equal(model.anchor_indices_, expected.anchor_indices_)
+    np.testing.assert_array_equal(model.components_, expected.components_)
+    np.testing.assert_allclose(W.compute(), expected.transform(X), atol=1e-10)
+    np.testing.assert_allclose(model.transform(D[:50]).compute(), expected.transform(X[:50]), atol=1e-10)
+    assert model.reconstruction_err_ == pytest.approx(expected.reconstruction_err_, rel=1e-6)
+    assert model.n_features_in_ == 20
+    with pytest.raises(ValueError, match="X has 19 features, but SeparableNMF is expecting 20"):
+        model.transform(D[:, :19])
+    with pytest.raises(ValueError, match=r"n_components=4 must be at most n_samples=3\."):
+        sepnmf.SeparableNMF(4).fit(D[:3])
+
+
+# Refusals ----------------------------------------------------------------------------------------------
+
+
 def spoilt(value):
     M = np.random.default_rng(0).random((6, 50)) + 0.1
     M[4, 31] = M[2, 40] = value
     return M
 
 
-@pytest.mark.parametrize("method", ["auto", "spa"])
+@pytest.mark.parametrize("method", ["auto", *NATIVE])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
 def test_entries_are_refused_in_the_words_of_data_in_memory(screened, method, value):
     M = spoilt(value)
     with pytest.raises(ValueError, match="entries, the first at") as expected:
         sepnmf.select(M, 2, "spa")
-    with pytest.raises(ValueError, match="entries, the first at") as found:
-        sepnmf.select(da.from_array(M, chunks=(3, 9)), 2, method)
-    assert str(found.value) == str(expected.value)
+    for data in (M, M[:, ::-1]):
+        with pytest.raises(ValueError, match="entries, the first at") as expected:
+            sepnmf.select(data, 2, "spa")
+        with pytest.raises(ValueError, match="entries, the first at") as found:
+            sepnmf.select(da.from_array(data, chunks=(3, 9)), 2, method)
+        assert str(found.value) == str(expected.value)
+
+
+def test_bad_entries_of_sparse_blocks_are_placed():
+    M = sparse.csc_array(spoilt(np.nan))
+    blocks = da.from_array(M.toarray(), chunks=(6, 9)).map_blocks(sparse.csc_array)
+    with pytest.raises(ValueError, match=r"M has 2 NaN or infinite entries, the first at \(2, 40\)"):
+        sepnmf.select(blocks, 2, "spa")
+
+
+def test_a_fit_of_bad_entries_is_refused():
+    with pytest.raises(ValueError, match="2 NaN or infinite entries"):
+        sepnmf.metrics.rae(da.from_array(spoilt(np.nan), chunks=(3, 9)), [1, 2])
 
 
 @pytest.mark.parametrize(
@@ -194,54 +608,44 @@ def test_entries_are_refused_in_the_words_of_data_in_memory(screened, method, va
     ],
 )
 def test_arrays_that_cannot_be_chosen_from_are_refused(screened, array, words):
-    for method in ("auto", "spa"):
+    for method in ("auto", "snpa", "fgnsr", *NATIVE):
         with pytest.raises(ValueError, match=words):
             sepnmf.select(array, 2, method)
 
 
-def test_a_rank_too_low_and_a_number_too_large_are_refused():
-    D = da.from_array(np.outer(np.arange(1.0, 5), np.ones(30)), chunks=(4, 7))
-    with pytest.raises(ValueError, match="numerical rank 1, so SPA can find at most 1"):
-        sepnmf.select(D, 3, "spa")
-    with pytest.raises(ValueError, match="between 1 and the number of columns, 30, got 31"):
-        sepnmf.select(D, 31, "spa")
-
-
-@pytest.mark.parametrize("words", [{"method": "admm"}, {"refine": True}, {"r": "auto"}])
-def test_what_needs_all_data_in_memory_says_so(words):
-    D = da.ones((4, 9), chunks=3)
-    with pytest.raises(ValueError, match=r"A Dask array is not held in memory: .* or pass M.compute\(\)"):
-        sepnmf.select(D, **({"r": 2} | words))
+def test_a_rank_too_low_and_a_number_too_large_are_refused_as_in_memory():
+    M = np.outer(np.arange(1.0, 5), np.linspace(1, 2, 30))
+    for method in NATIVE:
+        options = OPTIONS.get(method, {})
+        for r in (3, 31):
+            with pytest.raises(ValueError, match=r"ask for fewer|number of columns, 30, got 31") as expected:
+                sepnmf.select(M, r, method, **options)
+            with pytest.raises(ValueError, match=r"ask for fewer|number of columns, 30, got 31") as found:
+                sepnmf.select(da.from_array(M, chunks=(4, 7)), r, method, **options)
+            assert str(found.value) == str(expected.value)
 
 
 def test_zero_columns_and_unequal_chunks_do_no_harm():
     M, true = make_dirichlet(0.0, m=20, n=200, r=4, random_state=0)
     M[:, np.setdiff1d(np.arange(150, 180), true)] = 0.0
     D = da.from_array(M, chunks=(20, (1, 149, 30, 20)))
-    for method in ("spa", "auto"):
-        assert set(sepnmf.select(D, 4, method).anchors) == set(true)
+    for method in ("auto", *NATIVE):
+        assert set(sepnmf.select(D, 4, method, **OPTIONS.get(method, {})).anchors) == set(true)
 
 
-def test_a_survey_counts_what_is_there():
+def test_an_inspection_finds_what_is_there():
     M = np.random.default_rng(0).integers(-2, 5, (7, 60)).astype(float)
-    seen = survey(Chunks(in_chunks(M, 3)))
-    assert (seen.n_negative, seen.n_zeros, seen.least, seen.most) == (
-        (M < 0).sum(),
-        (M == 0).sum(),
-        M.min(),
-        M.max(),
-    )
-    np.testing.assert_allclose(seen.gram, M @ M.T)
+    entries, (least, most, zeros) = Chunks(in_chunks(M, 3)).scan(Inspection(), Extent())
+    assert (entries.n_negative, zeros, least, most) == ((M < 0).sum(), (M == 0).sum(), M.min(), M.max())
+    assert entries.longest == pytest.approx(np.square(M).sum(axis=0).max())
+    assert entries.energy == pytest.approx(np.square(M).sum())
+    assert entries.n_nonzero == M.any(axis=0).sum()
 
 
-def test_only_the_chunks_asked_for_are_read():
-    read = []
-
-    def remember(block, block_info=None):
-        read.append(block_info[0]["chunk-location"][1])
-        return block
-
-    D = da.ones((3, 40), chunks=(3, 10)).map_blocks(remember, dtype=float, meta=np.empty((0, 0)))
-    found = Chunks(D).take(np.array([39, 0, 31]))
-    assert found.shape == (3, 3)
-    assert set(read) == {0, 3}
+def test_any_scheduler_of_dask_will_do():
+    M, _ = make_dirichlet(0.05, m=20, n=400, r=4, random_state=0)
+    expected = sepnmf.spa(M, 4, negative="allow").anchors
+    for scheduler in ("synchronous", "threads"):
+        with dask.config.set(scheduler=scheduler):
+            found = sepnmf.select(in_chunks(M, 0), 4, "spa", negative="allow")
+        np.testing.assert_array_equal(found.anchors, expected)

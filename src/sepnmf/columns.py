@@ -17,11 +17,6 @@ def is_sparse(M: Columns) -> bool:
     return sparse.issparse(M)
 
 
-def is_chunked(M: object) -> bool:
-    """Whether M is a Dask array (found out without importing Dask)."""
-    return type(M).__module__.partition(".")[0] == "dask"
-
-
 def dense_columns(M: Columns, columns: Ints | slice) -> Floats:
     """Return the columns asked for as a dense float64 array."""
     part = M[:, columns]

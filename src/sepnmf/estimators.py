@@ -10,10 +10,13 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sepnmf.chunked import Chunks, unexplained
+from sepnmf.chunked.passes import clipped
 from sepnmf.least_squares import nnls
 from sepnmf.metrics import dense_columns, residual_norm
 from sepnmf.registry import DENSE_ONLY, METHODS, select
 from sepnmf.selection import Selection
+from sepnmf.sources import in_chunks, is_chunked
 from sepnmf.typing import ArrayLike, Floats, Sparse
 from sepnmf.validation import Negative, check_choice, check_count, check_number
 
@@ -31,6 +34,8 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _check(self, X: ArrayLike | Sparse, *, reset: bool) -> Any:
         """Return X, dense or CSR or CSC, finite, and with its negative entries dealt with."""
         check_choice(self.negative, "negative", ("error", "clip", "allow"))
+        if is_chunked(X):
+            return self._check_chunks(X, reset=reset)
         X = validate_data(self, X, reset=reset, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
         values = X if isinstance(X, np.ndarray) else X.data
         if self.negative == "allow" or not (values < 0).any():
@@ -41,6 +46,19 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             f"Negative values in data passed to {type(self).__name__}: pass "
             'negative="clip" to set them to zero or negative="allow" to keep them.'
         )
+
+    def _check_chunks(self, X: Any, *, reset: bool) -> Any:
+        """Return X as a Dask array; its entries are looked at when they are read."""
+        X = in_chunks(X)
+        n_features = X.shape[1] if X.ndim == 2 else 0
+        if reset:
+            self.n_features_in_ = n_features
+        elif n_features != self.n_features_in_:
+            raise ValueError(
+                f"X has {n_features} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return X.map_blocks(clipped) if self.negative == "clip" else X
 
     def _select(self, M: Floats | Sparse, r: int, columns: str) -> Selection:
         """Choose r columns of M; an error says which `columns` of the user's X they are."""
@@ -57,7 +75,9 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if "random_state" in takes and self.random_state is not None:
             options = {**options, "random_state": seed_from(self.random_state)}
         try:
-            return select(M, r, self.method, negative="allow", **options)
+            # Of data in memory, negative entries have been dealt with.
+            negative = self.negative if is_chunked(M) else "allow"
+            return select(M, r, self.method, negative=negative, **options)
         except ValueError as error:
             n_features, n_samples = M.shape if columns == "samples" else M.shape[::-1]
             raise ValueError(
@@ -120,7 +140,8 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
     Notes
     -----
     Sparse X is not made dense by `fit` or `transform` as long as the method takes it; one that does not
-    says so. Zero samples are never anchors.
+    says so. Zero samples are never anchors. A Dask array, a Zarr array or a large memmap is read a few chunks at
+    a time, with whole samples in a chunk, and its weights are a Dask array.
 
     Examples
     --------
@@ -173,13 +194,14 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
             Data.
         y : Ignored
 
         Returns
         -------
         W : ndarray of shape (n_samples, n_components)
+            Of a Dask array, a Dask array.
         """
         return self._fit(X)
 
@@ -191,15 +213,23 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
             raise ValueError(f"n_components={r} must be at most n_samples={X.shape[0]}.")
         self.selection_ = self._select(X.T, r, "samples")
         self.anchor_indices_ = self.selection_.anchors
-        self.components_ = np.ascontiguousarray(dense_columns(X.T, self.anchor_indices_).T)
         self.n_components_ = r
         self.n_iter_ = self.selection_.n_outer
+        if is_chunked(X):
+            chunks = Chunks(X.T)
+            self.components_ = np.ascontiguousarray(chunks.take(self.anchor_indices_).T)
+            self.reconstruction_err_ = float(np.sqrt(unexplained(chunks, self.components_.T).residual))
+            return self._weights(X)
+        self.components_ = np.ascontiguousarray(dense_columns(X.T, self.anchor_indices_).T)
         W = self._weights(X)
         self.reconstruction_err_ = residual_norm(X.T, self.components_.T, W.T)
         return W
 
     def _weights(self, X: Floats | Sparse) -> Floats:
         """argmin_{W ≥ 0} ‖X − W · components_‖_F."""
+        if is_chunked(X):
+            weights: Floats = nnls(self.components_.T, X.T).T
+            return weights
         return np.ascontiguousarray(nnls(self.components_.T, X.T).T, dtype=X.dtype)
 
     def transform(self, X: ArrayLike | Sparse) -> Floats:
@@ -213,7 +243,7 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         Returns
         -------
         W : ndarray of shape (n_samples, n_components)
-            ``argmin_{W ≥ 0} ‖X − W · components_‖_F``.
+            ``argmin_{W ≥ 0} ‖X − W · components_‖_F``. Of a Dask array, a Dask array.
         """
         check_is_fitted(self)
         return self._weights(self._check(X, reset=False))

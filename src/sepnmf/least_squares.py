@@ -6,8 +6,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from sepnmf.columns import is_chunked
 from sepnmf.kernels import activeset, descent, pivoting
+from sepnmf.sources import in_chunks, is_chunked, with_whole_columns
 from sepnmf.typing import ArrayLike, Floats, Ints, Sparse
 from sepnmf.validation import check_array, check_choice, check_count, check_number, check_sparse
 
@@ -137,9 +137,9 @@ def nnls(
 
 def nnls_of_chunks(W: Floats, M: Any, options: dict[str, Any]) -> Any:
     """Weights of the columns of a Dask array as a Dask array, computed when they are asked for."""
+    M = with_whole_columns(in_chunks(M))
     if W.shape[0] != M.shape[0]:
         raise ValueError(f"W and M must have the same number of rows, got {W.shape[0]} and {M.shape[0]}.")
-    M = M.rechunk({0: -1}) if M.numblocks[0] > 1 else M
     shape = ((W.shape[1],), M.chunks[1])
     dtype = M.dtype if M.dtype == np.float32 else np.float64
     return M.map_blocks(nnls_by_parts, W, options, dtype=dtype, chunks=shape, meta=np.empty((0, 0), dtype))

@@ -6,9 +6,9 @@ from numbers import Integral
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from sepnmf.chunked import Chunks, unexplained
-from sepnmf.columns import is_chunked
+from sepnmf.chunked import Chunks, explained_share
 from sepnmf.least_squares import nnls
+from sepnmf.sources import is_chunked
 from sepnmf.typing import ArrayLike, Floats, Ints, Sparse
 from sepnmf.validation import check_array, check_columns
 
@@ -189,7 +189,7 @@ def rae(M: ArrayLike | Sparse, anchors: Indices) -> float:
     """
     if is_chunked(M):
         chunks = Chunks(M)
-        return unexplained(chunks, chunks.take(check_indices(anchors, chunks.shape[1]))).rae
+        return explained_share(chunks, check_indices(anchors, chunks.shape[1]))
     data = check_columns(M, "allow")
     K = check_indices(anchors, data.shape[1])
     largest = max(data.max(), -data.min())

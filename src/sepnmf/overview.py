@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sepnmf.chunked import Chunks, survey
-from sepnmf.chunked.spa import with_unit_sums
-from sepnmf.columns import dense_columns, is_chunked, is_sparse, l1_lengths
+from sepnmf.chunked import Chunks
+from sepnmf.chunked.passes import Extent, with_unit_sums
+from sepnmf.columns import dense_columns, is_sparse, l1_lengths
 from sepnmf.io.data import Data
 from sepnmf.metrics import rae
 from sepnmf.registry import DENSE_ONLY, METHODS, select
 from sepnmf.selection import Selection
+from sepnmf.sources import is_chunked
 from sepnmf.tuning.auto import residual_curve
 from sepnmf.typing import Floats, Ints
 from sepnmf.validation import Negative, check_columns
@@ -35,7 +36,7 @@ def anchor_columns(M: Any, anchors: Ints) -> Floats:
 def unit_sums(M: Any) -> Any:
     """Columns divided by their sums of absolute values; zero columns stay."""
     if is_chunked(M):
-        return Chunks(M).mapped(with_unit_sums).array
+        return Chunks(M).array.map_blocks(with_unit_sums, dtype=np.float64)
     data = check_columns(M, "allow")
     sums = l1_lengths(data)
     factors = 1 / np.where(sums > 0, sums, 1.0)
@@ -47,8 +48,7 @@ def summary(data: Data) -> dict[str, str]:
     M = data.M
     m, n = M.shape
     if is_chunked(M):
-        seen = survey(Chunks(M))
-        least, most, zeros = seen.least, seen.most, seen.n_zeros
+        least, most, zeros = Chunks(M).scan(Extent())[0]
     else:
         values = M.data if is_sparse(M) else np.asarray(M)
         zeros = m * n - int(np.count_nonzero(values))

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from sepnmf import methods
-from sepnmf.chunked import chunked_auto, chunked_spa
-from sepnmf.columns import is_chunked
+from sepnmf.chunked import CHUNKED, drawn_by_lot, refined
 from sepnmf.selection import Selection
+from sepnmf.sources import is_chunked
 from sepnmf.tuning import auto, estimate_rank, tuned_admm
 from sepnmf.tuning.auto import refine_anchors
 from sepnmf.typing import ArrayLike, Sparse
@@ -25,9 +25,6 @@ METHODS: dict[str, Callable[..., Selection]] = {
 # The methods that work on n × n coefficients, and the one that has not learnt it, take dense data only.
 DENSE_ONLY = frozenset({"admm", "dca", "fgnsr", "hottopixx", "merit", "smoothed-spa", "tuned-admm"})
 
-# What runs on a Dask array, a few chunks at a time.
-CHUNKED: dict[str, Callable[..., Selection]] = {"auto": chunked_auto, "spa": chunked_spa}
-
 
 def select(
     M: ArrayLike | Sparse,
@@ -41,11 +38,13 @@ def select(
 
     Parameters
     ----------
-    M : array_like, sparse or dask.array.Array of shape (m, n)
-        Data. The methods in `sepnmf.registry.DENSE_ONLY` refuse a sparse M; those in
-        `sepnmf.registry.CHUNKED` take a Dask array and hold a few of its chunks at a time.
+    M : array_like, sparse, or something to be read in chunks, of shape (m, n)
+        Data. The methods in `sepnmf.registry.DENSE_ONLY` refuse a sparse M. A Dask array, a Zarr array, an
+        HDF5 data set and a NumPy memmap of more than 500 MB are never held at once, but a few chunks at a
+        time: see `sepnmf.chunked`.
     r : int or "auto"
-        Number of anchors, 1 ≤ r ≤ n. "auto" asks `estimate_rank`, and warns when the data do not settle it.
+        Number of anchors, 1 ≤ r ≤ n. "auto" asks `estimate_rank`, and warns when the data do not settle
+        it; of data in chunks, it asks twenty thousand columns drawn by lot.
     method : str, default "auto"
         A name in `sepnmf.METHODS`. "auto" needs no parameter.
     refine : bool, default False
@@ -74,12 +73,8 @@ def select(
     10
     """
     function = METHODS[check_choice(method, "method", METHODS)]
-    if is_chunked(M):
-        if method not in CHUNKED or refine or isinstance(r, str):
-            raise ValueError(
-                f"A Dask array is not held in memory: say r as a number, without refine, and choose one "
-                f"of the methods {', '.join(map(repr, CHUNKED))}; or pass M.compute()."
-            )
+    chunked = is_chunked(M)
+    if chunked:
         function = CHUNKED[method]
     parameters = list(inspect.signature(function).parameters.values())[2:]
     known = [parameter.name for parameter in parameters]
@@ -101,13 +96,16 @@ def select(
     if isinstance(r, str):
         if r != "auto":
             raise ValueError(f'r must be an integer or "auto", got {r!r}.')
-        r = number_of_anchors(M, shared)
+        columns = drawn_by_lot(M, shared.get("random_state", 0)) if chunked else M
+        r = number_of_anchors(columns, shared)
     sel = function(M, r, **options)
     if not refine:
         return sel
     began = time.perf_counter()
     if options.get("normalize") in ("none", "l1", "sqrt"):
         shared["normalize"] = options["normalize"]
+    if chunked:
+        return refined(M, sel, **shared)
     anchors, scores, refinement = refine_anchors(M, sel.anchors, **shared)
     seconds = sel.seconds + time.perf_counter() - began
     return dataclasses.replace(sel, anchors=anchors, scores=scores, refinement=refinement, seconds=seconds)

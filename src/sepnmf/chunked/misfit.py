@@ -1,14 +1,12 @@
 """What anchors leave unexplained of columns in chunks."""
 
 from dataclasses import dataclass
-from functools import partial, reduce
-from typing import Any
 
 import numpy as np
 
-from sepnmf.chunked.passes import Chunks, Ranked, parts
+from sepnmf.chunked.passes import Chunks, Inspection, Part, Ranked, Reducer
 from sepnmf.kernels import exchange as kernels
-from sepnmf.typing import Floats
+from sepnmf.typing import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,27 +33,41 @@ class Unexplained:
         return 1.0 - float(np.sqrt(self.residual / self.total))
 
 
-def unexplained(M: Any, W: Floats, worst: int = 1) -> Unexplained:
-    """One pass: the residual of all columns of a Dask array (or `Chunks`) on the columns of W."""
-    chunks = M if isinstance(M, Chunks) else Chunks(M)
-    left: Unexplained = chunks.fold(misfit_of_chunk, partial(join_misfits, most=worst), W, worst)
+@dataclass(frozen=True, eq=False)
+class Misfit(Reducer[Unexplained]):
+    """Fits the columns of W to every column, and remembers those with the largest misfit."""
+
+    W: Floats
+    most: int
+
+    def more(self, found: Unexplained | None, part: Part) -> Unexplained:
+        """What is left of the parts so far, and of one more."""
+        squares = part.squares
+        n, G = len(squares), self.W.T @ self.W
+        H, E = np.zeros((n, len(G))), np.empty(n)
+        kernels.solve(G, np.ascontiguousarray(part.times(self.W).T), squares, -1, H, E, 0, n, np.empty(4))
+        known = found is not None and len(found.worst.values) == self.most
+        worst = np.flatnonzero(found.worst.values[-1] < E) if found and known else np.arange(n)
+        worst = worst[np.argsort(-E[worst], kind="stable")][: self.most]
+        held = part.held(worst)
+        new = Unexplained(float(E.sum()), float(squares.sum()), Ranked(E[worst], held.numbers, held.columns))
+        return new if found is None else self.join(found, new)
+
+    def join(self, a: Unexplained, b: Unexplained) -> Unexplained:
+        """What is left of both."""
+        worst = a.worst.joined(b.worst, self.most)
+        return Unexplained(a.residual + b.residual, a.total + b.total, worst)
+
+
+def unexplained(chunks: Chunks, W: Floats, most: int = 1) -> Unexplained:
+    """One pass: the residual of all columns on the columns of W, and the columns that have most of it."""
+    left: Unexplained = chunks.scan(Misfit(W, most))[0]
     return left
 
 
-def misfit_of_chunk(first: int, chunk: Floats, W: Floats, most: int) -> Unexplained:
-    """What the columns of W leave of a chunk."""
-    G = W.T @ W
-    found = []
-    for start, part in parts(first, chunk):
-        squares = np.einsum("ij,ij->j", part, part)
-        H, E = np.zeros((len(squares), W.shape[1])), np.empty(len(squares))
-        kernels.solve(G, np.ascontiguousarray(part.T @ W), squares, -1, H, E, 0, len(E), np.empty(4))
-        worst = np.argpartition(-E, most - 1)[:most] if len(E) > most else np.arange(len(E))
-        ranked = Ranked.of(start + worst, E[worst], part[:, worst], most)
-        found.append(Unexplained(float(E.sum()), float(squares.sum()), ranked))
-    return reduce(partial(join_misfits, most=most), found)
-
-
-def join_misfits(a: Unexplained, b: Unexplained, most: int) -> Unexplained:
-    """What is left of both."""
-    return Unexplained(a.residual + b.residual, a.total + b.total, a.worst.join(b.worst, most))
+def explained_share(chunks: Chunks, anchors: Ints) -> float:
+    """The relative approximation of all columns by some of them; entries are checked."""
+    W = chunks.take(anchors)
+    entries, left = chunks.scan(Inspection(), Misfit(W, 1))
+    chunks, scale = entries.checked(chunks, "allow")
+    return (left if scale == 1.0 else unexplained(chunks, W / scale)).rae

@@ -1,23 +1,159 @@
-"""Passes over the columns of a Dask array: a small function for every chunk, and a way to join two results.
+"""Passes over the columns of a Dask array: small functions of a few columns, and ways to join two results.
 
 How chunks are read, where the functions run and what happens when a worker is lost is Dask's business.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import reduce
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+from scipy import sparse
 
+from sepnmf.columns import Columns, dense_columns, is_sparse, l1_lengths, squared_lengths
+from sepnmf.kernels import distances
 from sepnmf.parallel import SingleBLAS
+from sepnmf.sources import in_chunks, with_whole_columns
 from sepnmf.typing import Floats, Ints
 from sepnmf.validation import Negative, check_choice
 
 Result = TypeVar("Result")
+Change = Callable[[Columns], Columns]
 
-PART = 2**21  # entries of a chunk that are worked on at a time, in float64
+PART = 2**18  # entries that are worked on at a time, in float64: what a core's cache holds
+WIDEST = 2**21  # entries of the widest part, where columns are long
 TOGETHER = 16  # results that one task joins
+ROOMY = 1e120  # squared lengths beyond it, or below its inverse, need care
+GLIMPSES, GLIMPSE = 8, 256  # places that are looked at before the first pass, and columns at each
+
+
+# A few columns at a time -------------------------------------------------------------------------------
+
+
+class Part:
+    """A few columns of a chunk.
+
+    Attributes
+    ----------
+    start : int
+        The number of the first.
+    raw : ndarray or CSC array
+        The columns as they are stored.
+    columns : ndarray or CSC array
+        The columns in float64, after all changes.
+    """
+
+    def __init__(self, start: int, raw: Columns, changes: Sequence[Change]) -> None:
+        self.start = start
+        self.raw = raw
+        self.columns = reduce(lambda columns, change: change(columns), changes, in_float64(raw))
+        self.is_changed = bool(changes)
+
+    @cached_property
+    def measures(self) -> tuple[Floats, Floats]:
+        """Squared lengths and least entries of the columns, where these are dense."""
+        columns = self.columns
+        if columns.strides[1] != columns.itemsize:
+            return squared_lengths(columns), columns.min(axis=0)
+        squares, least = np.empty((2, columns.shape[1]))
+        distances.measure(columns, squares, least)
+        return squares, least
+
+    @property
+    def squares(self) -> Floats:
+        """Squared lengths of the columns."""
+        return squared_lengths(self.columns) if is_sparse(self.columns) else self.measures[0]
+
+    @property
+    def least(self) -> float:
+        """The least entry as stored."""
+        if is_sparse(self.raw):
+            return float(self.raw.data.min(initial=0.0))
+        return float(self.raw.min() if self.is_changed else self.measures[1].min())
+
+    def times(self, U: Floats) -> Floats:
+        """UᵀM of these columns."""
+        product = (self.columns.T @ U).T if is_sparse(self.columns) else U.T @ self.columns
+        return np.asarray(product)
+
+    def held(self, places: Ints) -> "Held":
+        """The columns at these places of the part."""
+        return Held(self.start + places, dense_columns(self.columns, places))
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A chunk, its place in the array, and what is to be done to its columns."""
+
+    first: int
+    chunk: Columns
+    changes: tuple[Change, ...]
+
+    @property
+    def stored(self) -> Columns:
+        """The chunk as an array, or a sparse one in CSC form."""
+        if isinstance(self.chunk, np.ndarray):
+            return self.chunk
+        return sparse.csc_array(self.chunk.tocsc())
+
+    def parts(self) -> Iterator[Part]:
+        """The columns, a few at a time; a sparse chunk is one part."""
+        stored = self.stored
+        m, n = stored.shape
+        if is_sparse(stored):
+            yield Part(self.first, stored, self.changes)
+            return
+        width = max(PART // m, min(m, WIDEST // m), 1)
+        for start in range(0, n, width):
+            yield Part(self.first + start, stored[:, start : start + width], self.changes)
+
+    def dense(self, numbers: Ints) -> Floats:
+        """The columns with these numbers, in float64, after all changes."""
+        columns = Part(0, self.stored[:, numbers - self.first], self.changes).columns
+        return dense_columns(columns, slice(None))
+
+
+def in_float64(columns: Columns) -> Columns:
+    """The columns in float64, dense or sparse as they are."""
+    return columns.astype(np.float64, copy=False)
+
+
+def without_bad(A: Floats) -> Floats:
+    """A, with zeros for what is no number; most often A itself."""
+    return A if np.isfinite(A.sum()) else np.nan_to_num(A, posinf=0.0, neginf=0.0)
+
+
+class Reducer(Generic[Result]):
+    """What a pass computes: something of every part, then of every chunk, then of any two results."""
+
+    def of_part(self, part: Part) -> Any:
+        """What the columns of a part give."""
+        raise NotImplementedError
+
+    def more(self, found: Any, part: Part) -> Any:
+        """What the parts of a chunk give so far, None at first, with one more; here, joined to one result."""
+        new = self.of_part(part)
+        return new if found is None else self.join(found, new)
+
+    def of_chunk(self, found: Any, block: Block) -> Result:
+        """The result of a chunk, from what its parts gave."""
+        result: Result = found
+        return result
+
+    def join(self, a: Result, b: Result) -> Result:
+        """The result of both; `a` is of the columns that come first."""
+        raise NotImplementedError
+
+
+class Gathering(Reducer[Result]):
+    """A reducer that looks at what all parts of a chunk gave, as a list."""
+
+    def more(self, found: list[Any] | None, part: Part) -> list[Any]:
+        """The list so far, with one more."""
+        found = found or []
+        found.append(self.of_part(part))
+        return found
 
 
 class Chunks:
@@ -27,11 +163,14 @@ class Chunks:
     ----------
     array : dask.array.Array of shape (m, n)
         The data.
+    changes : tuple of callables
+        What is done to columns when they are read.
     starts : ndarray of int
         The first column of each chunk.
     """
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, M: Any, changes: tuple[Change, ...] = ()) -> None:
+        array = in_chunks(M)
         if array.ndim != 2:
             raise ValueError(f"M must have 2 dimension(s), got shape {array.shape}.")
         if array.dtype.kind not in "fiub":
@@ -40,7 +179,8 @@ class Chunks:
             raise ValueError("M has chunks of unknown size: call M.compute_chunk_sizes() first.")
         if 0 in array.shape:
             raise ValueError(f"M is empty: its shape is {array.shape}.")
-        self.array = array if array.numblocks[0] == 1 else array.rechunk({0: -1})
+        self.array = with_whole_columns(array)
+        self.changes = changes
         self.starts = np.cumsum([0, *self.array.chunks[1][:-1]])
 
     @property
@@ -49,73 +189,160 @@ class Chunks:
         m, n = self.array.shape
         return int(m), int(n)
 
-    def mapped(self, function: Callable[[Floats], Floats]) -> "Chunks":
-        """The same chunks, each of them changed by a function when it is read."""
-        return Chunks(self.array.map_blocks(function, dtype=np.float64))
+    @cached_property
+    def delayed(self) -> list[Any]:
+        """The chunks, each to be read when it is needed."""
+        return list(self.array.to_delayed().ravel())
 
-    def fold(
-        self, function: Callable[..., Result], join: Callable[[Result, Result], Result], *arguments: Any
-    ) -> Result:
-        """Read all columns once: join the results of `function(first, chunk, *arguments)` over the chunks.
+    def loaded(self) -> Columns:
+        """All columns as they are stored, in memory."""
+        from dask import compute  # type: ignore[attr-defined]
 
-        Joined in order and in groups, so that results do not pile up.
+        chunks = [Block(0, chunk, ()).stored for chunk in compute(*self.delayed)]  # type: ignore[no-untyped-call]
+        return sparse.csc_array(sparse.hstack(chunks)) if is_sparse(chunks[0]) else np.hstack(chunks)
+
+    def changed(self, *changes: Change) -> "Chunks":
+        """The same columns, with more done to them when they are read."""
+        return Chunks(self.array, (*self.changes, *changes))
+
+    def prepared(self, negative: Negative, normalize: str = "none") -> "Chunks":
+        """The same columns with what a user asks for: negative entries set to zero, sums that are one."""
+        check_choice(negative, "negative", ("error", "clip", "allow"))
+        clip = (clipped,) if negative == "clip" else ()
+        return self.changed(*clip, *((with_unit_sums,) if normalize == "l1" else ()))
+
+    def scan(self, *reducers: Reducer[Any]) -> tuple[Any, ...]:
+        """Read all columns once; what each reducer makes of them.
+
+        Results are joined in order and in groups, so that they do not pile up.
         """
         from dask import compute, delayed  # type: ignore[attr-defined]
 
-        shared = [delayed(argument, traverse=False) for argument in arguments]
+        shared = delayed(reducers, traverse=False)
         task = delayed(on_one_core, pure=False)
         results = [
-            task(function, int(first), chunk, *shared)
-            for first, chunk in zip(self.starts, self.array.to_delayed().ravel(), strict=True)
+            task(scan_chunk, shared, Block(int(first), None, self.changes), chunk)
+            for first, chunk in zip(self.starts, self.delayed, strict=True)
         ]
+        together = delayed(join_results, pure=False)
         while len(results) > 1:
             groups = [results[i : i + TOGETHER] for i in range(0, len(results), TOGETHER)]
-            results = [delayed(reduce, pure=False)(join, group) for group in groups]
-        answer: Result = compute(results[0])[0]  # type: ignore[no-untyped-call]
+            results = [together(shared, group) for group in groups]
+        with SingleBLAS():  # here, so that the tasks of this process need not change it
+            answer: tuple[Any, ...] = compute(results[0])[0]  # type: ignore[no-untyped-call]
         return answer
 
-    def take(self, columns: Ints) -> Floats:
-        """These columns, in float64; only the chunks they are in are read."""
-        order = np.argsort(columns, kind="stable")
-        part = np.asarray(self.array[:, columns[order]].compute(), dtype=np.float64)
-        found = np.empty_like(part)
-        found[:, order] = part
+    def take(self, numbers: Ints) -> Floats:
+        """These columns, in float64 and after all changes; only the chunks they are in are read."""
+        from dask import compute, delayed  # type: ignore[attr-defined]
+
+        places = np.searchsorted(self.starts, numbers, side="right") - 1
+        wanted = [(int(k), np.flatnonzero(places == k)) for k in np.unique(places)]
+        task = delayed(on_one_core, pure=False)
+        blocks = [Block(int(self.starts[k]), None, self.changes) for k, _ in wanted]
+        tasks = [
+            task(take_from_chunk, block, numbers[at], self.delayed[k])
+            for block, (k, at) in zip(blocks, wanted, strict=True)
+        ]
+        parts = compute(tasks)[0]  # type: ignore[no-untyped-call]
+        found = np.empty((self.shape[0], len(numbers)))
+        for (_, at), part in zip(wanted, parts, strict=True):
+            found[:, at] = part
         return found
+
+    def glimpse(self) -> "Held":
+        """Some columns from a few places, after all changes, with zeros for what is no number."""
+        places = np.unique(np.linspace(0, len(self.starts) - 1, GLIMPSES).astype(int))
+        widths = self.array.chunks[1]
+        numbers = np.concatenate([self.starts[k] + np.arange(min(GLIMPSE, widths[k])) for k in places])
+        return Held(numbers, without_bad(self.take(numbers)))
 
 
 def on_one_core(function: Callable[..., Result], *arguments: Any) -> Result:
     """Call a function with BLAS on one thread: Dask has a task for every core."""
-    with SingleBLAS():
+    with SingleBLAS(), np.errstate(all="ignore"):
         return function(*arguments)
 
 
-def parts(first: int, chunk: Any) -> Iterator[tuple[int, Floats]]:
-    """The number of the first column and the columns, in float64, of small parts of a chunk."""
-    m, n = chunk.shape
-    width = max(PART // m, 1)
-    for start in range(0, n, width):
-        yield first + start, np.asarray(chunk[:, start : start + width], dtype=np.float64)
+def scan_chunk(reducers: Sequence[Reducer[Any]], place: Block, chunk: Columns) -> tuple[Any, ...]:
+    """What each reducer makes of a chunk."""
+    block = replace(place, chunk=chunk)
+    found: list[Any] = [None] * len(reducers)
+    for part in block.parts():
+        found = [reducer.more(known, part) for reducer, known in zip(reducers, found, strict=True)]
+    return tuple(reducer.of_chunk(known, block) for reducer, known in zip(reducers, found, strict=True))
 
 
-# The first pass ----------------------------------------------------------------------------------------
+def join_results(reducers: Sequence[Reducer[Any]], results: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """The results of several chunks as those of one."""
+    columns = zip(*results, strict=True)
+    return tuple(reduce(reducer.join, column) for reducer, column in zip(reducers, columns, strict=True))
+
+
+def take_from_chunk(place: Block, numbers: Ints, chunk: Columns) -> Floats:
+    """Columns of a chunk."""
+    return replace(place, chunk=chunk).dense(numbers)
+
+
+# What can be done to columns when they are read --------------------------------------------------------
+
+
+def clipped(columns: Columns) -> Columns:
+    """The columns with negative entries set to zero."""
+    return columns.maximum(0) if is_sparse(columns) else np.maximum(columns, 0)
+
+
+def with_unit_sums(columns: Columns) -> Columns:
+    """Columns divided by their sums of absolute values."""
+    return divided(columns, l1_lengths(columns))
+
+
+def with_root_sums(columns: Columns) -> Columns:
+    """Columns divided by the roots of their sums of absolute values."""
+    return divided(columns, np.sqrt(l1_lengths(columns)))
+
+
+def divided(columns: Columns, by: Floats) -> Columns:
+    """Each column divided by a number, unless that is zero."""
+    factors = 1 / np.where(by > 0, by, 1.0)
+    if is_sparse(columns):
+        return sparse.csc_array(columns @ sparse.diags_array(factors))
+    return columns * factors
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Columns divided by a power of two."""
+
+    exponent: int
+
+    def __call__(self, columns: Columns) -> Columns:
+        """The columns, divided."""
+        return columns * 2.0**-self.exponent
+
+
+# What is wrong with the entries ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Survey:
-    """What one pass says of all entries."""
+class Entries:
+    """What one pass says of all entries as they are stored."""
 
     n_bad: int
     first_bad: tuple[int, int] | None
     n_negative: int
     first_negative: tuple[int, int] | None
-    n_zeros: int
-    least: float
-    most: float
-    gram: Floats  # MMᵀ
+    # Of the columns after all changes: squared length of the longest, of all, and how many are not zero.
+    longest: float
+    energy: float
+    n_nonzero: int
 
-    def check(self, negative: Negative) -> None:
-        """Refuse what `sepnmf.validation` refuses of data in memory, in the same words."""
-        check_choice(negative, "negative", ("error", "clip", "allow"))
+    def checked(self, chunks: "Chunks", negative: Negative) -> tuple["Chunks", float]:
+        """Refuse what `sepnmf.validation` refuses of data in memory, in the same words.
+
+        Returns the columns divided by a number, and the number: 1, or a power of two that keeps squares in
+        the floating-point range.
+        """
         if self.n_bad:
             raise ValueError(
                 f"M has {self.n_bad} NaN or infinite entries, the first at {self.first_bad}: "
@@ -126,92 +353,160 @@ class Survey:
                 f"M has {self.n_negative} negative entries, the first at {self.first_negative}: pass "
                 'negative="clip" to set them to zero or negative="allow" to keep them.'
             )
-        if self.most == self.least == 0.0:
+        if self.longest == 0.0:
             raise ValueError("M is zero: there is no column to choose.")
+        if 1 / ROOMY <= self.longest <= ROOMY:
+            return chunks, 1.0
+        least, most, _ = chunks.scan(Extent())[0]
+        exponent = int(np.floor(np.log2(max(most, -least))))
+        return Chunks(chunks.array, (Scaled(exponent), *chunks.changes)), 2.0**exponent
 
 
-def survey(chunks: Chunks) -> Survey:
-    """Look at every entry once."""
-    return chunks.fold(survey_chunk, join_surveys)
+class Inspection(Reducer[Entries]):
+    """Looks at every entry."""
+
+    def of_part(self, part: Part) -> Entries:
+        """What is wrong with the columns of a part."""
+        raw, longest = part.raw, float(part.squares.max())
+        none = np.zeros((0, 2), np.intp)
+        bad = none if np.isfinite(longest) else positions(raw, lambda values: ~np.isfinite(values))
+        below = none if part.least >= 0 else positions(raw, lambda values: values < 0)
+        return Entries(
+            len(bad),
+            place(bad, part.start),
+            len(below),
+            place(below, part.start),
+            longest,
+            float(part.squares.sum()),
+            int(np.count_nonzero(part.squares)),
+        )
+
+    def join(self, a: Entries, b: Entries) -> Entries:
+        """What is wrong with both."""
+        return Entries(
+            a.n_bad + b.n_bad,
+            min(filter(None, (a.first_bad, b.first_bad)), default=None),
+            a.n_negative + b.n_negative,
+            min(filter(None, (a.first_negative, b.first_negative)), default=None),
+            max(a.longest, b.longest),
+            a.energy + b.energy,
+            a.n_nonzero + b.n_nonzero,
+        )
 
 
-def survey_chunk(first: int, chunk: Floats) -> Survey:
-    """The survey of one chunk."""
-    return reduce(join_surveys, (survey_part(start, part) for start, part in parts(first, chunk)))
+class Extent(Reducer[tuple[float, float, int]]):
+    """Finds the least and the largest entry as stored, and how many are zero."""
+
+    def of_part(self, part: Part) -> tuple[float, float, int]:
+        """Those of a part."""
+        raw = part.raw
+        size = raw.shape[0] * raw.shape[1]
+        values = raw.data if is_sparse(raw) else raw
+        outside = {"initial": 0} if values.size < size else {}
+        least, most = float(values.min(**outside)), float(values.max(**outside))
+        return least, most, size - int(np.count_nonzero(values))
+
+    def join(self, a: tuple[float, float, int], b: tuple[float, float, int]) -> tuple[float, float, int]:
+        """Those of both."""
+        return min(a[0], b[0]), max(a[1], b[1]), a[2] + b[2]
 
 
-def survey_part(start: int, part: Floats) -> Survey:
-    """The survey of a few columns."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        gram = part @ part.T
-    bad = np.zeros((0, 2), np.intp)
-    if not np.isfinite(np.trace(gram)):
-        bad = np.argwhere(~np.isfinite(part))
-    least, most = float(part.min()), float(part.max())
-    negative = np.argwhere(part < 0) if least < 0 else np.zeros((0, 2), np.intp)
-    return Survey(
-        len(bad),
-        place(bad, start),
-        len(negative),
-        place(negative, start),
-        part.size - int(np.count_nonzero(part)),
-        least,
-        most,
-        gram,
-    )
+def positions(raw: Columns, wrong: Callable[[Any], Any]) -> Ints:
+    """Rows and columns of the entries that are wrong."""
+    if not is_sparse(raw):
+        return np.argwhere(wrong(raw))
+    entries = raw.tocoo()
+    found = np.flatnonzero(wrong(entries.data))
+    return np.stack([entries.coords[0][found], entries.coords[1][found]], axis=1)
 
 
 def place(found: Ints, start: int) -> tuple[int, int] | None:
-    """Row and column of the first place found."""
-    return (int(found[0, 0]), int(found[0, 1]) + start) if len(found) else None
+    """Row and column of the first place found, by row."""
+    if not len(found):
+        return None
+    row, column = min(found.tolist())
+    return int(row), int(column) + start
 
 
-def join_surveys(a: Survey, b: Survey) -> Survey:
-    """The survey of both."""
-    return Survey(
-        a.n_bad + b.n_bad,
-        min(filter(None, (a.first_bad, b.first_bad)), default=None),
-        a.n_negative + b.n_negative,
-        min(filter(None, (a.first_negative, b.first_negative)), default=None),
-        a.n_zeros + b.n_zeros,
-        min(a.least, b.least),
-        max(a.most, b.most),
-        a.gram + b.gram,
-    )
+# Columns that are held ---------------------------------------------------------------------------------
 
 
-# Columns that stand out --------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Columns that are held: their numbers, rising, and themselves, dense in float64."""
+
+    numbers: Ints
+    columns: Floats
+
+    @classmethod
+    def of(cls, numbers: Ints, columns: Floats) -> "Held":
+        """Columns in any order, each kept once."""
+        distinct, first = np.unique(numbers, return_index=True)
+        return cls(distinct, np.ascontiguousarray(columns[:, first]))
+
+    def joined(self, other: "Held") -> "Held":
+        """These columns and others."""
+        return Held.of(
+            np.concatenate([self.numbers, other.numbers]), np.hstack([self.columns, other.columns])
+        )
+
+    def at(self, places: Ints) -> "Held":
+        """Some of these columns."""
+        return Held.of(self.numbers[places], self.columns[:, places])
+
+    def places(self, numbers: Ints) -> Ints:
+        """Where columns with these numbers are."""
+        return np.searchsorted(self.numbers, numbers)
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Some columns with the largest values of something, largest first, ties by number.
+    """Columns with large values of something, the largest value first, ties by number."""
 
-    `next_value` is the largest value of a column that is not among them, −∞ if there is none.
-    """
+    values: Floats
+    numbers: Ints
+    columns: Floats
+
+    def joined(self, other: "Ranked", most: int, rounding: float = 0.0) -> "Ranked":
+        """The first `most` of both; values that rounding cannot tell from the largest are ties."""
+        values = np.concatenate([self.values, other.values])
+        numbers = np.concatenate([self.numbers, other.numbers])
+        near = values >= values.max() - rounding
+        order = np.lexsort((numbers, np.where(near, 0.0, -values), ~near))[:most]
+        return Ranked(values[order], numbers[order], np.hstack([self.columns, other.columns])[:, order])
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn(Reducer[Held]):
+    """Brings back the columns with given numbers, which rise."""
 
     numbers: Ints
-    values: Floats
-    columns: Floats
-    next_value: float
 
-    @classmethod
-    def of(
-        cls, numbers: Ints, values: Floats, columns: Floats, most: int, next_value: float = -np.inf
-    ) -> "Ranked":
-        """The first `most` of these columns."""
-        order = np.lexsort((numbers, -values))
-        kept = order[:most]
-        if len(order) > most:
-            next_value = max(next_value, float(values[order[most]]))
-        return cls(numbers[kept], values[kept], np.ascontiguousarray(columns[:, kept]), next_value)
+    def more(self, found: Any, part: Part) -> None:
+        """Nothing: columns are taken from the chunk as a whole."""
 
-    def join(self, other: "Ranked", most: int) -> "Ranked":
-        """The first `most` of the columns of both."""
-        return Ranked.of(
-            np.concatenate([self.numbers, other.numbers]),
-            np.concatenate([self.values, other.values]),
-            np.hstack([self.columns, other.columns]),
-            most,
-            max(self.next_value, other.next_value),
-        )
+    def of_chunk(self, found: Any, block: Block) -> Held:
+        """The columns of this chunk."""
+        ends = np.searchsorted(self.numbers, [block.first, block.first + block.chunk.shape[1]])
+        numbers = self.numbers[slice(*ends)]
+        return Held(numbers, block.dense(numbers))
+
+    def join(self, a: Held, b: Held) -> Held:
+        """The columns of both."""
+        return a.joined(b)
+
+
+class Squares(Gathering[list[Floats]]):
+    """Squared lengths of all columns."""
+
+    def of_part(self, part: Part) -> Floats:
+        """Those of a part."""
+        return part.squares
+
+    def of_chunk(self, found: Any, block: Block) -> list[Floats]:
+        """Those of a chunk."""
+        return [np.concatenate(found)]
+
+    def join(self, a: list[Floats], b: list[Floats]) -> list[Floats]:
+        """Those of both."""
+        return a + b

@@ -1,24 +1,36 @@
-"""`auto` for data that are never held at once: passes choose candidates, the search is on these alone."""
+"""Methods that need all columns at once, on data that are never held at once.
 
+Passes over the data choose columns that are held; the method chooses among these; a last pass computes what
+its anchors leave of all columns, and those explained worst may replace an anchor.
+"""
+
+import inspect
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sepnmf.chunked.misfit import unexplained
-from sepnmf.chunked.passes import Chunks, parts, survey
-from sepnmf.chunked.spa import clipped, project_in_passes, with_unit_sums
+from sepnmf import methods
+from sepnmf.chunked.misfit import Unexplained, unexplained
+from sepnmf.chunked.moments import Spectrum, spectrum
+from sepnmf.chunked.passes import Change, Chunks, Drawn, Held, Part, Reducer, with_root_sums, with_unit_sums
+from sepnmf.chunked.ppi import Extremes
+from sepnmf.columns import squared_lengths
 from sepnmf.methods.iteration import Callback
 from sepnmf.selection import Selection
-from sepnmf.tuning.auto import Normalize, auto, needs_root_of_sums, refine_anchors
+from sepnmf.tuning import auto, tuned_admm
+from sepnmf.tuning.auto import Normalize, needs_root_of_sums, refine_anchors
 from sepnmf.typing import Floats, Ints, Seed
 from sepnmf.validation import Negative, check_choice, check_generator, check_rank
 
-SMALL = 20_000_000  # entries; up to here the data are loaded and `auto` sees all of them
+SMALL = 20_000_000  # entries; up to here the data are loaded and the method sees all of them
+FEW = 1000  # columns; the same for methods with n × n coefficients
 SAMPLE = 20_000  # columns drawn by lot
-SKEWERS = 1000  # random lines along which the extreme columns become candidates
-WORST = 500  # columns that the anchors explain worst, which become candidates
+SKEWERS = 1000  # random lines along which the extreme columns are held
+SPOKESMEN = 300  # columns that stand for all others where coefficients are n × n, or 20 for each anchor
+WORST = 500  # columns that the anchors explain worst, which are held too
 ROUNDS = 2  # of polishing
 
 
@@ -34,11 +46,11 @@ def chunked_auto(
 ) -> Selection:
     """`sepnmf.auto` on a Dask array, with candidates screened from all columns.
 
-    Passes over the data find candidates: a sample by lot, the columns that are extreme along a thousand
-    random lines in the span of the r leading directions, and the anchors of SPA. `auto` chooses among
-    these. A last pass computes what the anchors leave of all columns; those explained worst become
-    candidates too, anchors are exchanged, and the exchange is kept if it explains more of all columns.
-    Data of up to twenty million entries are loaded instead, and the answer is that of `sepnmf.auto`.
+    Passes over the data find candidates: a sample by lot, and the columns that are extreme along a thousand
+    random lines in the span of the r leading directions. `auto` chooses among these. A last pass computes
+    what the anchors leave of all columns; those explained worst become candidates too, anchors are exchanged,
+    and the exchange is kept if it explains more of all columns. Data of up to twenty million entries are
+    loaded instead, and the answer is that of `sepnmf.auto`.
 
     Parameters
     ----------
@@ -52,24 +64,24 @@ def chunked_auto(
     Selection
         `history` is that of the search on the candidates, and below it a row "all columns": their residual
         before and after polishing. "least" is there the sum of the squared singular values behind the
-        r-th, which no r columns can beat: "residual" − "least" bounds what screening can have lost.
-        "columns" says how many columns each row is about. `scores` are measured on the candidates.
+        r-th, which no r columns can beat: "residual" − "least" bounds what screening can have lost (0 for
+        columns of more than four thousand rows, where it is not known). "columns" says how many columns each
+        row is about. `scores` are measured on the candidates.
 
     Notes
     -----
-    Passes: one to look at the data, one for the extremes, one for each group of SPA's steps (mostly one or
-    two in all), one for the residual, and two more for each of at most two rounds of polishing.
+    Passes: one for the leading directions (five for columns of more than four thousand rows), one for the
+    candidates, one for the residual, and one more for each of at most two rounds of polishing.
     """
     began = time.perf_counter()
     check_choice(normalize, "normalize", ("auto", "none", "l1", "sqrt"))
     rng = check_generator(random_state)
-    chunks = Chunks(M)
+    chunks = Chunks(M).prepared(negative)
     m, n = chunks.shape
     r = check_rank(r, n)
-    options: dict[str, Any] = {"negative": "allow", "normalize": "none", "n_jobs": n_jobs}
     if m * n <= SMALL:
         return auto(
-            chunks.array.compute(),
+            chunks.loaded(),
             r,
             normalize=normalize,
             negative=negative,
@@ -77,129 +89,276 @@ def chunked_auto(
             n_jobs=n_jobs,
             callback=callback,
         )
-    seen = survey(chunks)
-    seen.check(negative)
-    if negative == "clip" and seen.n_negative:
-        chunks = chunks.mapped(clipped)
-    lot = np.sort(rng.choice(n, min(SAMPLE, n), replace=False))
-    drawn = chunks.take(lot)
-    scale = scaling(normalize, drawn)
-    gram = seen.gram
-    if scale is not None:
-        chunks, drawn = chunks.mapped(scale), scale(drawn)
-    if scale is not None or (negative == "clip" and seen.n_negative):
-        gram = survey(chunks).gram
-    spectrum, directions = np.linalg.eigh(gram)
-    least = max(float(spectrum[::-1][r:].sum()), 0.0)
-    rim = extreme_columns(chunks, directions[:, ::-1][:, :r], rng)
-    tips, *_ = project_in_passes(chunks, r, float(np.finfo(np.float64).eps))
-    candidates = Candidates(lot, drawn).with_columns(chunks, np.union1d(rim, tips))
-
-    found = auto(candidates.columns, r, random_state=rng, callback=callback, **options)
-    anchors, scores = candidates.numbers[found.anchors], found.scores[found.anchors]
-    left = unexplained(chunks, chunks.take(anchors), WORST)
-    before, exchanges, settled = left.residual, 0, False
-    for _ in range(ROUNDS):
-        candidates = candidates.with_columns(chunks, left.worst.numbers)
-        places = candidates.places(anchors)
-        new, new_scores, row = refine_anchors(candidates.columns, places, random_state=0, **options)
-        settled = set(new.tolist()) == set(places.tolist())
-        if settled:
-            break
-        others = candidates.numbers[new]
-        rest = unexplained(chunks, chunks.take(others), WORST)
-        if rest.residual >= left.residual:
-            settled = True  # helps the candidates, not all columns
-            break
-        anchors, scores, left = others, new_scores[new], rest
-        exchanges += row["exchanges"]
-
-    all_scores = np.zeros(n)
-    all_scores[anchors] = scores
+    scale = scaling(normalize, chunks)
+    candidates = screened(chunks, scale, r, negative, rng)
+    options: dict[str, Any] = {"negative": "allow", "normalize": "none", "n_jobs": n_jobs}
+    found = auto(candidates.held.columns, r, random_state=rng, callback=callback, **options)
+    polished = candidates.polished(found.anchors, options)
+    scores = polished.scores if polished.scores is not None else found.scores[found.anchors]
     last: dict[str, Any] = {
         "start": "all columns",
         "criterion": "residual",
-        "before": before,
-        "after": left.residual,
-        "exchanges": exchanges,
-        "residual": left.residual,
-        "settled": settled,
+        "before": polished.before,
+        "after": polished.left.residual,
+        "exchanges": polished.exchanges,
+        "residual": polished.left.residual,
+        "settled": polished.settled,
     }
     rows = len(found.history["start"])
     return Selection(
-        anchors=anchors[np.argsort(-scores, kind="stable")],
-        scores=all_scores,
+        **polished.chosen(scores, n),
         method="auto",
         status=found.status,
         converged=found.converged,
         n_outer=found.n_outer + 1,
         history={key: np.array([*found.history[key], value]) for key, value in last.items()}
         | {
-            "least": np.append(np.full(rows, np.nan), least),
+            "least": np.append(np.full(rows, np.nan), candidates.least),
             "columns": np.append(np.full(rows, len(found.scores)), n),
         },
         seconds=time.perf_counter() - began,
     )
 
 
+def chunked(method: Callable[..., Selection], *, square: bool) -> Callable[..., Selection]:
+    """A method on a Dask array, through screening.
+
+    Parameters
+    ----------
+    method : callable
+        A method of `sepnmf.METHODS`.
+    square : bool
+        Whether its coefficients are n × n. It then chooses among a few hundred columns, each multiplied by
+        the root of the number of columns that it stands for (or less or more if these are shorter or
+        longer than itself), so that the squared misfit is that of all columns. Otherwise it chooses among
+        the candidates of `chunked_auto`.
+
+    Returns
+    -------
+    callable
+        Takes what the method takes. Data that are small enough are loaded, and the answer is the method's
+        own. Otherwise `history` has two rows: for the columns "held" and for "all" of them, how many they
+        are, what the anchors leave of their squared lengths ("residual"), what no r columns can beat
+        ("least"), and, if the method chose among columns that stand for others, "lost": what these leave of
+        the columns they stand for. The roots of the two residuals differ by the root of "lost" at most.
+        `X` is None.
+    """
+    parameters = inspect.signature(method).parameters
+
+    def run(M: Any, r: int, **options: Any) -> Selection:
+        began = time.perf_counter()
+        negative = options.get("negative", "error")
+        chunks = Chunks(M).prepared(negative)
+        m, n = chunks.shape
+        r = check_rank(r, n)
+        if m * n <= SMALL and (n <= FEW or not square):
+            return method(chunks.loaded(), r, **options)
+        seed = options.get("random_state")
+        rng = np.random.default_rng(seed if isinstance(seed, int) else 0)
+        scale = with_unit_sums if options.get("normalize") == "l1" else None
+        candidates = screened(chunks, scale, r, negative, rng)
+        held = candidates.held
+        weights, lost = None, 0.0
+        if square:
+            held = held.at(np.sort(spokesmen(held, max(SPOKESMEN, 20 * r))))
+            weights, lost = candidates.chunks.scan(Likeness(held.columns))[0]
+            held = held.at(np.flatnonzero(weights > 0))
+            weights = weights[weights > 0]
+        columns = held.columns if weights is None else held.columns * np.sqrt(weights)
+        given = options | {"negative": "allow"} | ({"normalize": "none"} if scale else {})
+        found = method(columns, r, **given)
+        chosen = candidates.held.places(held.numbers[found.anchors])
+        polished = candidates.polished(chosen, {"negative": "allow", "normalize": "none"})
+        scores = polished.scores if polished.scores is not None else found.scores[found.anchors]
+        first = residual_of(columns, found.anchors)
+        history = {
+            "which": np.array(["held", "all"]),
+            "columns": np.array([len(held.numbers), n]),
+            "residual": np.array([first, polished.left.residual]),
+            "least": np.array([np.nan, candidates.least]),
+            "lost": np.array([0.0, lost]),
+        }
+        return replace(
+            found, **polished.chosen(scores, n), X=None, history=history, seconds=time.perf_counter() - began
+        )
+
+    run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
+    run.__name__ = method.__name__
+    run.__doc__ = f"`sepnmf.{method.__name__}` on a Dask array, through screening: see `chunked`."
+    return run
+
+
+SQUARE = ("admm", "dca", "fgnsr", "hottopixx", "merit")
+SCREENED: dict[str, Callable[..., Selection]] = {
+    "auto": chunked_auto,
+    "tuned-admm": chunked(tuned_admm, square=True),
+    **{
+        name.replace("_", "-"): chunked(getattr(methods, name), square=name in SQUARE)
+        for name in methods.__all__
+        if name not in ("spa", "vca", "xray", "ppi")
+    },
+}
+
+
+# Candidates --------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Columns that are held: their numbers, rising, and themselves."""
+    """Columns that are held, with all columns and what no r of them can beat."""
 
-    numbers: Ints
-    columns: Floats
+    chunks: Chunks
+    held: Held
+    least: float
 
-    def with_columns(self, chunks: Chunks, numbers: Ints) -> "Candidates":
-        """These and more."""
-        new = np.setdiff1d(numbers, self.numbers)
-        if new.size == 0:
-            return self
-        together = np.concatenate([self.numbers, new])
-        order = np.argsort(together)
-        return Candidates(together[order], np.hstack([self.columns, chunks.take(new)])[:, order])
+    def polished(self, places: Ints, options: dict[str, Any]) -> "Polished":
+        """Exchange anchors, given by their places among the held, while that leaves less of all columns."""
+        held = self.held
+        anchors, scores = held.numbers[places], None
+        left = unexplained(self.chunks, held.columns[:, places], WORST)
+        before, exchanges, settled = left.residual, 0, False
+        for _ in range(ROUNDS):
+            held = held.joined(Held.of(left.worst.numbers, left.worst.columns))
+            places = held.places(anchors)
+            new, new_scores, row = refine_anchors(held.columns, places, **({"random_state": 0} | options))
+            settled = set(new.tolist()) == set(places.tolist())
+            if settled:
+                break
+            rest = unexplained(self.chunks, held.columns[:, new], WORST)
+            if rest.residual >= left.residual:
+                settled = True  # helps the candidates, not all columns
+                break
+            anchors, scores, left = held.numbers[new], new_scores[new], rest
+            exchanges += row["exchanges"]
+        return Polished(anchors, scores, left, before, exchanges, settled)
 
-    def places(self, numbers: Ints) -> Ints:
-        """Where these columns are among the candidates."""
-        return np.searchsorted(self.numbers, numbers)
+
+@dataclass(frozen=True, eq=False)
+class Polished:
+    """Anchors after polishing, and what they leave; `scores` is None if they are those of before."""
+
+    anchors: Ints
+    scores: Floats | None
+    left: Unexplained
+    before: float
+    exchanges: int
+    settled: bool
+
+    def chosen(self, scores: Floats, n: int) -> dict[str, Any]:
+        """Anchors, best first, and scores of all n columns."""
+        all_scores = np.zeros(n)
+        all_scores[self.anchors] = scores
+        return {"anchors": self.anchors[np.argsort(-scores, kind="stable")], "scores": all_scores}
 
 
-def scaling(normalize: str, drawn: Floats) -> Any:
-    """What to do to every chunk, None if nothing; "auto" is decided by the columns drawn."""
+def screened(
+    chunks: Chunks, scale: Change | None, r: int, negative: Negative, rng: np.random.Generator
+) -> Candidates:
+    """Columns drawn by lot, and the columns that are extreme along random lines; two passes."""
+    n = chunks.shape[1]
+    if scale is not None:
+        chunks = chunks.changed(scale)
+    chunks, seen = spectrum(chunks, r, negative)
+    lot = np.sort(rng.choice(n, min(SAMPLE, n), replace=False))
+    directions = seen.vectors[:, :r]
+    lines = rng.standard_normal((SKEWERS, directions.shape[1]))
+    rounding = 16 * float(np.finfo(np.float64).eps)
+    drawn, ends = chunks.scan(Drawn(lot), Extremes(directions, lines, rounding, hold=True))
+    return Candidates(chunks, drawn.joined(ends.held), tail(seen, r))
+
+
+def tail(seen: Spectrum, r: int) -> float:
+    """Sum of the squared singular values behind the r-th, 0 if not all are known."""
+    known = len(seen.sigma) == len(seen.centre)
+    return float(np.square(seen.sigma[r:]).sum()) if known else 0.0
+
+
+def scaling(normalize: str, chunks: Chunks) -> Change | None:
+    """What to do to every column, None if nothing; "auto" is decided by a glimpse of the columns."""
     if normalize == "auto":
-        normalize = "sqrt" if needs_root_of_sums(np.einsum("ij,ij->j", drawn, drawn)) else "none"
+        squares = squared_lengths(chunks.glimpse().columns)
+        normalize = "sqrt" if needs_root_of_sums(squares) else "none"
     return {"none": None, "l1": with_unit_sums, "sqrt": with_root_sums}[normalize]
 
 
-def with_root_sums(chunk: Floats) -> Floats:
-    """Columns divided by the roots of their sums of absolute values."""
-    sums = np.abs(chunk).sum(axis=0, dtype=np.float64)
-    return chunk / np.sqrt(np.where(sums > 0, sums, 1.0))
+def refined(M: Any, sel: Selection, **options: Any) -> Selection:
+    """Exchange anchors for columns that they explain worst, while that leaves less of all columns."""
+    began = time.perf_counter()
+    chunks = Chunks(M).prepared(options.pop("negative", "error"))
+    normalize = options.pop("normalize", None) or "auto"
+    scale = scaling(normalize, chunks)
+    chunks = chunks if scale is None else chunks.changed(scale)
+    anchors = np.sort(sel.anchors)
+    held = Held(anchors, chunks.take(anchors))
+    options = {"negative": "allow", "normalize": "none"} | options
+    polished = Candidates(chunks, held, 0.0).polished(np.arange(len(anchors)), options)
+    scores = polished.scores if polished.scores is not None else sel.scores[anchors]
+    refinement = {
+        "criterion": "residual",
+        "before": polished.before,
+        "after": polished.left.residual,
+        "exchanges": polished.exchanges,
+        "residual": polished.left.residual,
+        "settled": polished.settled,
+    }
+    seconds = sel.seconds + time.perf_counter() - began
+    chosen = polished.chosen(scores, len(sel.scores))
+    return replace(sel, **chosen, refinement=refinement, seconds=seconds)
 
 
-def extreme_columns(chunks: Chunks, directions: Floats, rng: np.random.Generator) -> Ints:
-    """Columns that are extreme along random lines in the span of some directions; one pass."""
-    lines = rng.standard_normal((directions.shape[1], SKEWERS))
-    _, numbers = chunks.fold(extremes_of_chunk, join_extremes, directions, lines)
-    return np.unique(numbers)
+def drawn_by_lot(M: Any, random_state: Seed) -> Floats:
+    """Some twenty thousand columns; one pass, which checks no entry."""
+    chunks = Chunks(M)
+    n = chunks.shape[1]
+    lot = np.sort(check_generator(random_state).choice(n, min(SAMPLE, n), replace=False))
+    held: Held = chunks.scan(Drawn(lot))[0]
+    return held.columns
 
 
-def extremes_of_chunk(first: int, chunk: Floats, directions: Floats, lines: Floats) -> tuple[Floats, Ints]:
-    """Largest values along lines and their negatives, and the columns that have them."""
-    best = np.full(2 * lines.shape[1], -np.inf)
-    which = np.zeros(best.size, np.intp)
-    for start, part in parts(first, chunk):
-        coordinates = directions.T @ part
-        width = max(2**20 // lines.shape[1], 1)
-        for k in range(0, part.shape[1], width):
-            along = lines.T @ coordinates[:, k : k + width]
-            numbers = np.concatenate([along.argmax(axis=1), along.argmin(axis=1)])
-            values = np.concatenate([along.max(axis=1), -along.min(axis=1)])
-            better = values > best
-            best[better], which[better] = values[better], start + k + numbers[better]
-    return best, which
+def residual_of(columns: Floats, anchors: Ints) -> float:
+    """What anchors leave of the squared lengths of columns."""
+    from sepnmf.least_squares import nnls
+
+    W = columns[:, anchors]
+    return float(np.square(columns - W @ nnls(W, columns)).sum())
 
 
-def join_extremes(a: tuple[Floats, Ints], b: tuple[Floats, Ints]) -> tuple[Floats, Ints]:
-    """The larger values; of equal ones the first."""
-    better = b[0] > a[0]
-    return np.where(better, b[0], a[0]), np.where(better, b[1], a[1])
+# Columns that stand for others -------------------------------------------------------------------------
+
+
+def spokesmen(held: Held, count: int) -> Ints:
+    """Columns such that every other has a direction near one of theirs: each far from those before it."""
+    lengths = np.sqrt(squared_lengths(held.columns))
+    places = np.flatnonzero(lengths > 1e-3 * np.median(lengths[lengths > 0]))
+    if len(places) <= count:
+        return places
+    unit = held.columns[:, places] / lengths[places]
+    chosen = [int(np.argmax(lengths[places]))]
+    nearest = np.full(len(places), -np.inf)
+    while len(chosen) < count:
+        nearest = np.maximum(nearest, unit[:, chosen[-1]] @ unit)
+        chosen.append(int(np.argmin(nearest)))
+    return places[np.unique(chosen)]
+
+
+@dataclass(frozen=True, eq=False)
+class Likeness(Reducer[tuple[Floats, float]]):
+    """Gives every column to the held column c with the nearest direction, as a·c with the best a ≥ 0.
+
+    The result is Σ a² for every held column, and Σ ‖m − a·c‖² of all columns.
+    """
+
+    columns: Floats
+
+    def of_part(self, part: Part) -> tuple[Floats, float]:
+        """Weights and loss of a part."""
+        lengths = np.sqrt(squared_lengths(self.columns))
+        along = part.times(self.columns / lengths)
+        nearest = along.argmax(axis=0)
+        reach = np.maximum(along[nearest, np.arange(len(nearest))], 0.0)
+        weights = np.bincount(nearest, np.square(reach / lengths[nearest]), minlength=len(lengths))
+        return np.asarray(weights, np.float64), float(np.maximum(part.squares - np.square(reach), 0.0).sum())
+
+    def join(self, a: tuple[Floats, float], b: tuple[Floats, float]) -> tuple[Floats, float]:
+        """Weights and loss of both."""
+        return a[0] + b[0], a[1] + b[1]

@@ -1,26 +1,27 @@
-"""Successive projections over chunks: as many steps as one pass can decide."""
+"""Successive projections over chunks: two passes, mostly."""
 
 import time
-from functools import partial, reduce
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from sepnmf.chunked.passes import Chunks, Ranked, parts, survey
-from sepnmf.methods.spa import ranked_scores
+from sepnmf.chunked.guesses import Guess, Objections, settle
+from sepnmf.chunked.passes import Chunks, Held, Part
+from sepnmf.kernels import distances
+from sepnmf.methods.spa import project_successively, ranked_scores
 from sepnmf.selection import Selection
 from sepnmf.typing import Floats, Ints
 from sepnmf.validation import Negative, check_choice, check_rank
 
-KEPT = 500  # columns that a pass brings back
-
 
 def chunked_spa(M: Any, r: int, *, normalize: str = "none", negative: Negative = "error") -> Selection:
-    """`sepnmf.spa` on a Dask array: the same anchors, in fewer passes than anchors.
+    """`sepnmf.spa` on a Dask array: the same anchors, in two or three passes as a rule.
 
-    A pass computes the distance of every column from the span of those chosen, and brings back the few
-    hundred that are farthest. Distances only fall. So steps are taken among these for as long as the
-    farthest of them is farther than every column left behind was; then comes the next pass.
+    SPA on a few thousand columns is a guess. A pass computes the distances of all columns from all spans of
+    the guess, and brings back columns that are farther than the one taken there. If there is none, the guess
+    is right; otherwise the next guess is made from more columns.
 
     Parameters
     ----------
@@ -32,112 +33,94 @@ def chunked_spa(M: Any, r: int, *, normalize: str = "none", negative: Negative =
     Returns
     -------
     Selection
-        `history` has the number of anchors that were known before each "pass" over the data.
+        `history` has the number of anchors that were "certain" after each "pass" over the data.
     """
     began = time.perf_counter()
     check_choice(normalize, "normalize", ("none", "l1"))
     chunks = Chunks(M)
+    eps = float(np.finfo(resolution(chunks.array)).eps)
     rank = check_rank(r, chunks.shape[1])
-    survey(chunks).check(negative)
-    if negative == "clip":
-        chunks = chunks.mapped(clipped)
-    if normalize == "l1":
-        chunks = chunks.mapped(with_unit_sums)
-    anchors, tops, basis, known = project_in_passes(chunks, rank, float(np.finfo(resolution(M)).eps))
+    chunks = chunks.prepared(negative, normalize)
+    guess = partial(Projections.guessed, r=rank, eps=eps)
+    made, left, history, scale = settle(chunks, guess, negative)
+    anchors = made.anchors
     if len(anchors) < rank:
         raise ValueError(
             f"M has numerical rank {len(anchors)}, so SPA can find at most {len(anchors)} anchors, "
             f"got r={rank}: ask for fewer."
         )
-    scores = chunks.fold(distances, append_lists, basis)
     return Selection(
         anchors=anchors,
-        scores=ranked_scores(np.concatenate(scores), anchors, tops),
+        scores=ranked_scores(np.sqrt(np.maximum(left, 0.0)), anchors, np.sqrt(made.tops)) * scale,
         method="spa",
-        history={"pass": np.arange(1.0, len(known) + 1), "anchors": np.array(known, np.float64)},
+        history=history,
         seconds=time.perf_counter() - began,
     )
 
 
-def project_in_passes(chunks: Chunks, r: int, eps: float) -> tuple[Ints, Floats, Floats, list[int]]:
-    """Anchors, their distances when chosen, the basis at the last choice; anchors known before each pass."""
-    m, _ = chunks.shape
-    basis = np.empty((m, 0))
-    anchors: list[int] = []
-    tops: list[float] = []
-    known: list[int] = []
-    longest = 0.0
-    while True:
-        known.append(len(anchors))
-        top = chunks.fold(farthest, partial(Ranked.join, most=KEPT), basis, KEPT)
-        longest = longest or float(np.sqrt(top.values[0]))
-        rest = top.columns - basis @ (basis.T @ top.columns)
-        fresh = True
-        while True:
-            squares = np.einsum("ij,ij->j", rest, rest)
-            squares[np.isin(top.numbers, anchors)] = -np.inf
-            best = float(squares.max())
-            if not fresh and best <= top.next_value:
-                break  # a column left behind may be as far
-            if np.sqrt(max(best, 0.0)) <= 10 * np.sqrt(m) * eps * longest:
-                return np.array(anchors, dtype=np.intp), np.array(tops), basis, known
-            rounding = 10 * np.sqrt(m) * np.finfo(np.float64).eps * np.sqrt(best) * longest
-            near = np.flatnonzero(squares >= best - rounding)
-            winner = near[np.argmin(top.numbers[near])]
-            anchors.append(int(top.numbers[winner]))
-            tops.append(float(np.sqrt(best)))
-            if len(anchors) == r:
-                return np.array(anchors, dtype=np.intp), np.array(tops), basis, known
-            q = rest[:, winner]
-            for _ in range(2):
-                q = q - basis @ (basis.T @ q)
-            q = q / np.linalg.norm(q)
-            basis = np.column_stack([basis, q])
-            rest = rest - np.outer(q, q @ rest)
-            fresh = False
+def resolution(array: Any) -> Any:
+    """The floating-point type that data are computed in."""
+    return array.dtype if array.dtype == np.float32 else np.float64
 
 
-def resolution(M: Any) -> Any:
-    """The floating-point type that M is computed in."""
-    return M.dtype if M.dtype == np.float32 else np.float64
+@dataclass(frozen=True, eq=False)
+class Projections(Guess):
+    """What SPA takes of columns that are held, with the spans of its steps.
 
+    Attributes
+    ----------
+    anchors : ndarray of int
+        The columns taken.
+    tops : ndarray
+        Their squared distances when taken; where SPA ended early, one more: what counts as nothing.
+    basis : ndarray of shape (m, steps − 1)
+        The first k vectors span what was taken before step k.
+    roundings : ndarray
+        By step: squared distances closer than this are the same.
+    """
 
-def farthest(first: int, chunk: Floats, basis: Floats, most: int) -> Ranked:
-    """The columns of a chunk that are farthest from the span of a basis, by squared distance."""
-    found = []
-    for start, part in parts(first, chunk):
-        squares = squared_distances(part, basis)
-        kept = np.argpartition(-squares, most - 1)[:most] if squares.size > most else np.arange(squares.size)
-        others = np.delete(squares, kept).max(initial=-np.inf)
-        tied = np.flatnonzero(squares == squares[kept].min())  # of equals, those that come first
-        kept = np.union1d(kept[squares[kept] > squares[kept].min()], tied)
-        found.append(Ranked.of(start + kept, squares[kept], part[:, kept], most, float(others)))
-    return reduce(partial(Ranked.join, most=most), found)
+    anchors: Ints
+    tops: Floats
+    basis: Floats
+    roundings: Floats
 
+    @classmethod
+    def guessed(cls, held: Held, r: int, eps: float) -> "Projections":
+        """The steps of SPA on columns that are held; `eps` is the precision of the data."""
+        places, scores, complement = project_successively(held.columns, r, "none")
+        m = len(held.columns)
+        tops = np.square(scores[places])
+        nothing = 10 * np.sqrt(m) * eps * complement.longest
+        enough = tops > nothing**2
+        places, tops = places[enough], tops[enough]
+        if len(places) < r:
+            if len(places):
+                complement.add(int(places[-1]))
+            tops = np.append(tops, nothing**2)
+        rounding = 10 * np.sqrt(m) * np.finfo(np.float64).eps * complement.longest
+        basis = complement.basis[:, : len(tops) - 1].copy()
+        return cls(held.numbers[places], tops, basis, rounding * np.sqrt(tops))
 
-def distances(first: int, chunk: Floats, basis: Floats) -> list[Floats]:
-    """Distances of the columns of a chunk from the span of a basis."""
-    return [np.sqrt(squared_distances(part, basis)) for _, part in parts(first, chunk)]
+    def of_part(self, part: Part) -> tuple[Floats, Held]:
+        """What is left of the squared lengths behind the last span; columns that may be too far from one."""
+        squares = part.squares
+        left, flags = np.empty(squares.size), np.empty(squares.size, dtype=np.bool_)
+        doubt = 10 * np.sqrt(len(self.basis)) * float(np.finfo(np.float64).eps)
+        levels = self.tops - self.roundings
+        distances.contenders(part.times(self.basis), squares, levels, doubt, left, flags)
+        return left, part.held(np.flatnonzero(flags))
 
-
-def squared_distances(part: Floats, basis: Floats) -> Floats:
-    """Squared distances of columns from the span of a basis, computed from what is left of the columns."""
-    rest = part - basis @ (basis.T @ part) if basis.shape[1] else part
-    squares: Floats = np.einsum("ij,ij->j", rest, rest)
-    return squares
-
-
-def append_lists(a: list[Floats], b: list[Floats]) -> list[Floats]:
-    """One list after the other."""
-    return a + b
-
-
-def clipped(chunk: Floats) -> Floats:
-    """A chunk with negative entries set to zero."""
-    return np.maximum(chunk, 0)
-
-
-def with_unit_sums(chunk: Floats) -> Floats:
-    """Columns divided by their sums of absolute values."""
-    sums = np.abs(chunk).sum(axis=0, dtype=np.float64)
-    return chunk / np.where(sums > 0, sums, 1.0)
+    def objections(self, held: Held) -> Objections:
+        """The columns that are farther from a span than the one taken there."""
+        found = Objections()
+        free = ~np.isin(held.numbers, self.anchors)
+        rest = held.columns.copy()
+        for step, (top, rounding) in enumerate(zip(self.tops, self.roundings, strict=True)):
+            if step:
+                q = self.basis[:, step - 1]
+                rest -= np.outer(q, q @ rest)
+            values = np.einsum("ij,ij->j", rest, rest)
+            taken = self.anchors[step] if step < len(self.anchors) else -1
+            farther = (values > top + rounding) | ((values >= top - rounding) & (held.numbers < taken))
+            found.note(step, values, held, farther & free, float(rounding))
+        return found

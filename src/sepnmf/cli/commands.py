@@ -85,11 +85,11 @@ def unmix(
     import numpy as np
 
     from sepnmf.cli.pictures import draw_maps, draw_spectra
-    from sepnmf.columns import is_chunked
     from sepnmf.io import write_cube
     from sepnmf.least_squares import nnls
     from sepnmf.metrics import rae
     from sepnmf.overview import anchor_columns, maps
+    from sepnmf.sources import is_chunked
 
     given = work.method_options(set_)
     data = work.load(file, variable=variable, shape=shape)
@@ -206,9 +206,9 @@ def compare(
 
     A method that refuses the data says why. Writes comparison.csv and comparison.json.
     """
-    from sepnmf.columns import is_chunked
     from sepnmf.overview import anchor_columns, choose, compare, unit_sums
     from sepnmf.registry import METHODS
+    from sepnmf.sources import is_chunked
     from sepnmf.validation import check_choice
 
     for name in methods or ():
@@ -329,9 +329,9 @@ def write_page(
 ) -> Path:
     """report.html, with what can be computed quickly beside what is there."""
     from sepnmf import overview
-    from sepnmf.columns import is_chunked
     from sepnmf.registry import DENSE_ONLY
     from sepnmf.report import Contents, write_report
+    from sepnmf.sources import is_chunked
 
     labels = tuple(data.column_labels(sel.anchors))
     picture = None if data.image_shape is None else overview.scene(data)

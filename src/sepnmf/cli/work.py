@@ -69,21 +69,20 @@ def number_or_word(text: str) -> Any:
 
 def prepared(data: "Data", negative: Sign) -> tuple[Any, "Negative"]:
     """The matrix in floating point, checked; and what is left to say of negative entries."""
-    from sepnmf.chunked import Chunks
-    from sepnmf.chunked.spa import clipped
-    from sepnmf.columns import is_chunked
+    from sepnmf.chunked.passes import clipped
+    from sepnmf.sources import is_chunked
     from sepnmf.validation import check_columns
 
     if not is_chunked(data.M):
         return check_columns(data.M, negative.value), "allow"
     if negative is Sign.clip:
-        return Chunks(data.M).mapped(clipped).array, "allow"
+        return data.M.map_blocks(clipped), "allow"
     return data.M, "error" if negative is Sign.error else "allow"
 
 
 def how_many(M: Any, text: str, negative: "Negative", seed: int) -> int:
     """The number of anchors: as given, or the least that the data allow, with what they show."""
-    from sepnmf.columns import is_chunked
+    from sepnmf.sources import is_chunked
     from sepnmf.tuning import estimate_rank
 
     if text.isdigit() and int(text) > 0:

@@ -84,18 +84,25 @@ def ppi(
     U, _ = leading_left(data, min(r, *data.shape))
     X = np.asarray(U.T @ data, dtype=np.float64)
     counts = count_extremes(X, n_skewers, rng, rounding=16 * float(np.finfo(data.dtype).eps))
-    seen = int((counts > 0).sum())
-    if seen < r:
-        raise ValueError(
-            f"Only {seen} column(s) of M were extreme along any of {n_skewers} skewers, got r={r}: "
-            "raise n_skewers or ask for fewer anchors."
-        )
-    lengths = column_lengths(data)
-    # Counts are whole numbers, so half of a relative length decides between equal ones only.
-    scores = spread(counts + lengths / (2 * lengths.max()), kept, n)
+    if (counts > 0).sum() < r:
+        raise ValueError(too_few_extremes(counts, n_skewers, r))
+    scores = spread(purity_scores(counts, column_lengths(data)), kept, n)
     return Selection(
         anchors=best_first(scores, r), scores=scores, method="ppi", seconds=time.perf_counter() - start
     )
+
+
+def too_few_extremes(counts: Floats, n_skewers: int, r: int) -> str:
+    """What to say when fewer than r columns are extreme."""
+    return (
+        f"Only {int((counts > 0).sum())} column(s) of M were extreme along any of {n_skewers} skewers, got "
+        f"r={r}: raise n_skewers or ask for fewer anchors."
+    )
+
+
+def purity_scores(counts: Floats, lengths: Floats) -> Floats:
+    """Counts are whole numbers, so half of a relative length decides between equal ones only."""
+    return np.asarray(counts + lengths / (2 * lengths.max()))
 
 
 def count_extremes(X: Floats, n_skewers: int, rng: np.random.Generator, rounding: float) -> Floats:

@@ -1,6 +1,7 @@
 """The low-dimensional views of the data that the geometric methods share."""
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, svds
 
 from sepnmf.columns import squared_lengths
@@ -30,6 +31,13 @@ def stepwise_scores(anchors: Ints, shares: Floats) -> Floats:
     return scores
 
 
+def first_largest(gain: Floats, allowed: NDArray[np.bool_], tol: float) -> int:
+    """Index of the largest gain allowed; of those that rounding cannot tell from it, the first."""
+    gain = np.where(allowed, gain, -np.inf)
+    best = gain.max()
+    return int(np.argmax(gain >= best - tol * abs(best)))
+
+
 def orthogonalised(vector: Floats, basis: Floats) -> Floats:
     """Unit vector along the part of `vector` orthogonal to the orthonormal `basis`, zero if there is none."""
     rest = vector / max(float(np.linalg.norm(vector)), np.finfo(float).tiny)
@@ -47,11 +55,14 @@ def nonzero_columns(M: Floats | Sparse, r: int) -> tuple[Floats | Sparse, Ints]:
     size = np.maximum(high, -low).ravel()
     kept = np.flatnonzero(size > 0)
     if kept.size < r:
-        raise ValueError(
-            f"M has {kept.size} nonzero column(s), fewer than the r={r} anchors asked for: ask for fewer."
-        )
+        raise ValueError(too_few_nonzero(kept.size, r))
     data = M if kept.size == size.size else M[:, kept]
     return data / size.max(), kept
+
+
+def too_few_nonzero(count: int, r: int) -> str:
+    """What to say when there are fewer than r columns to choose among."""
+    return f"M has {count} nonzero column(s), fewer than the r={r} anchors asked for: ask for fewer."
 
 
 def spread(scores: Floats, kept: Ints, n: int) -> Floats:
@@ -97,8 +108,7 @@ def numerical_rank(sigma: Floats, M: Floats | Sparse, size: float) -> int:
 def leading_left(M: Floats | Sparse, k: int, centre: Floats | None = None) -> tuple[Floats, Floats]:
     """The k leading left singular vectors and values of M, or of M − centre·1ᵀ.
 
-    The sign is such that the entry of each vector with the largest absolute value is positive: it does
-    not change when the columns of M are permuted.
+    Signs are fixed (`with_fixed_signs`), and so do not change when the columns of M are permuted.
     """
     m, n = M.shape
     if not isinstance(M, np.ndarray) and k < min(m, n):
@@ -115,8 +125,13 @@ def leading_left(M: Floats | Sparse, k: int, centre: Floats | None = None) -> tu
         R = np.asarray(np.linalg.qr(A.T, mode="r"))
         U, sigma, _ = np.linalg.svd(R.T, full_matrices=False)
         U, sigma = U[:, :k], sigma[:k]
-    U = np.where(U[np.abs(U).argmax(axis=0), np.arange(k)] < 0, -U, U)
-    return U.astype(np.float64), sigma.astype(np.float64)
+    return with_fixed_signs(U).astype(np.float64), sigma.astype(np.float64)
+
+
+def with_fixed_signs(U: Floats) -> Floats:
+    """The columns of U with the signs that make their largest entries by absolute value positive."""
+    largest = U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])]
+    return np.where(largest < 0, -U, U)
 
 
 def centred_operator(M: Sparse, centre: Floats) -> LinearOperator:

@@ -8,6 +8,7 @@ from sepnmf.methods.subspace import (
     affine_view,
     column_lengths,
     column_mean,
+    first_largest,
     leading_left,
     longest_column,
     nonzero_columns,
@@ -19,6 +20,8 @@ from sepnmf.methods.subspace import (
 from sepnmf.selection import Selection
 from sepnmf.typing import ArrayLike, Floats, Ints, Seed, Sparse
 from sepnmf.validation import Negative, check_columns, check_generator, check_number, check_rank
+
+ROUNDING = 1e-13  # relative; lengths that differ by less are the same
 
 
 def vca(
@@ -104,7 +107,8 @@ def vca(
     if r == 1:
         anchors, scores = longest_column(data)
     else:
-        anchors, scores = follow_random_directions(simplex_view(data, r, level), rng)
+        anchors, _, shares = follow_directions(simplex_view(data, r, level), rng.standard_normal((r, r)))
+        scores = stepwise_scores(anchors, shares)
     return Selection(
         anchors=kept[anchors],
         scores=spread(scores, kept, n),
@@ -132,28 +136,41 @@ def estimate_snr(M: Floats | Sparse, r: int) -> float:
     centre = column_mean(M)
     _, sigma = leading_left(M, min(r, m, n), centre)
     power = float((column_lengths(M) ** 2).mean())
-    signal = float(sigma @ sigma) / n + float(centre @ centre)
+    return snr_in_decibels(power, float(sigma @ sigma), centre, (m, n), r, float(np.finfo(M.dtype).eps))
+
+
+def snr_in_decibels(
+    power: float, spread: float, centre: Floats, shape: tuple[int, int], r: int, eps: float
+) -> float:
+    """The ratio, from the mean squared length of n columns, their mean, and their spread about it."""
+    m, n = shape
+    signal = spread / n + float(centre @ centre)
     noise = power - signal
     signal -= r / m * power
     # What rounding leaves of a difference is no noise.
-    if noise <= max(m, n) * np.finfo(M.dtype).eps * power:
+    if noise <= max(m, n) * eps * power:
         return np.inf
     return 10 * float(np.log10(signal / noise)) if signal > 0 else -np.inf
 
 
-def follow_random_directions(Y: Floats, rng: np.random.Generator) -> tuple[Ints, Floats]:
-    """Pick as many columns as Y has rows, each farthest along a random direction off those before it."""
+def follow_directions(Y: Floats, draws: Floats) -> tuple[Ints, Floats, Floats]:
+    """Pick as many columns as Y has rows, each farthest along a draw made orthogonal to those before.
+
+    Returns the columns, the directions (as rows) and each column's largest share of a step's maximum. Of
+    columns that rounding cannot tell apart the first is picked.
+    """
     r, n = Y.shape
     anchors = np.empty(r, dtype=np.intp)
+    directions = np.empty((r, r))
     shares = np.zeros(n)
     free = np.ones(n, dtype=bool)
     basis = np.zeros((r, r))
     basis[-1, 0] = 1  # for the first step only
     for k in range(r):
-        direction = orthogonalised(rng.standard_normal((r,)), basis[:, : max(k, 1)])
-        reach = np.where(free, np.abs(direction @ Y), 0)
-        anchors[k] = np.argmax(np.where(free, reach, -1))
+        directions[k] = orthogonalised(draws[k], basis[:, : max(k, 1)])
+        reach = np.where(free, np.abs(directions[k] @ Y), 0)
+        anchors[k] = first_largest(reach, free, ROUNDING)
         shares = np.maximum(shares, reach / max(reach.max(), np.finfo(float).tiny))
         free[anchors[k]] = False
         basis[:, k] = orthogonalised(Y[:, anchors[k]], basis[:, :k])
-    return anchors, stepwise_scores(anchors, shares)
+    return anchors, directions, shares

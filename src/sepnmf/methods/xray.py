@@ -1,14 +1,15 @@
 """XRAY: extreme rays of the cone of the columns, one by one."""
 
 import time
-from typing import Literal
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sepnmf.columns import column_blocks, dense_columns, l1_lengths
 from sepnmf.least_squares import cone_weights
 from sepnmf.methods.spa import Complement
+from sepnmf.methods.subspace import first_largest
 from sepnmf.selection import Selection
 from sepnmf.typing import ArrayLike, Floats, Ints, Seed, Sparse
 from sepnmf.validation import Negative, check_choice, check_columns, check_generator, check_rank
@@ -93,42 +94,48 @@ def xray(
     n = data.shape[1]
     r = check_rank(r, n)
     cone = Cone(data, r)
-    anchors: list[int] = []
-    tops: list[float] = []
-    while True:
-        i, values = cone.largest(cone.misfit)
-        if cone.explained(values[i]):
-            raise ValueError(
-                f"The cone of {len(anchors)} columns has all of M in it to rounding, so XRAY can find "
-                f"no more anchors, got r={r}: ask for fewer."
-            )
-        if rule == "rand":
-            i = next(c for c in rng.permutation(n) if cone.outside(c))
-        elif rule == "dist":
-            i = first_largest(cone.usefulness()[0], cone.free, cone.tol)
-        if rule == "greedy":
-            gain = cone.usefulness()[1] / np.where(cone.lengths > 0, cone.lengths, 1.0)
-        else:
-            gain = cone.products(cone.residuals(np.array([i]))[:, 0]) / cone.sums
-        j = first_largest(gain, cone.free, cone.tol)
-        anchors.append(j)
-        tops.append(values.max())
-        if len(anchors) == r:
-            break
-        cone.extend(j)
+    steps = list(cone.steps(r, rule, rng))
+    if len(steps) < r:
+        raise ValueError(too_few(len(steps), r))
+    anchors = [step.anchor for step in steps]
     return Selection(
         anchors=np.array(anchors, dtype=np.intp),
-        scores=cone.scores(anchors, tops, values),
+        scores=cone.scores(anchors, [float(step.values.max()) for step in steps], steps[-1].values),
         method="xray",
         seconds=time.perf_counter() - start,
     )
 
 
-def first_largest(gain: Floats, allowed: NDArray[np.bool_], tol: float) -> int:
-    """Index of the largest gain allowed; of those that rounding cannot tell from it, the first."""
-    gain = np.where(allowed, gain, -np.inf)
-    best = gain.max()
-    return int(np.argmax(gain >= best - tol * abs(best)))
+def too_few(found: int, r: int) -> str:
+    """What to say when there are no more anchors."""
+    return (
+        f"The cone of {found} columns has all of M in it to rounding, so XRAY can find "
+        f"no more anchors, got r={r}: ask for fewer."
+    )
+
+
+class Step(NamedTuple):
+    """One choice of XRAY.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n,)
+        ‖ρ_i‖² of all columns, −∞ for anchors.
+    seen_from : int
+        The column i; with "greedy" that of the largest ‖ρ_i‖.
+    residual : ndarray of shape (m,)
+        ρ_i.
+    anchor : int
+        The column j.
+    gain : float
+        What is largest for it.
+    """
+
+    values: Floats
+    seen_from: int
+    residual: Floats
+    anchor: int
+    gain: float
 
 
 class Cone(Complement):
@@ -144,6 +151,26 @@ class Cone(Complement):
         self.rest = np.zeros((n, 0))  # of the residuals, their coordinates in the span
         self.misfit = np.zeros(n)
         self.k = 0
+
+    def steps(self, r: int, rule: str, rng: np.random.Generator) -> Iterator[Step]:
+        """Choose r columns, or as many as it takes to have all others in the cone."""
+        for k in range(r):
+            i, values = self.largest(self.misfit)
+            if self.explained(values[i]):
+                return
+            if rule == "rand":
+                i = int(next(c for c in rng.permutation(len(self.sums)) if self.outside(c)))
+            elif rule == "dist":
+                i = first_largest(self.usefulness()[0], self.free, self.tol)
+            residual = self.residuals(np.array([i]))[:, 0]
+            if rule == "greedy":
+                gain = self.usefulness()[1] / np.where(self.lengths > 0, self.lengths, 1.0)
+            else:
+                gain = self.products(residual) / self.sums
+            j = first_largest(gain, self.free, self.tol)
+            yield Step(values, i, residual, j, float(gain[j]))
+            if k < r - 1:
+                self.extend(j)
 
     def extend(self, j: int) -> None:
         """Make column j a ray of the cone, and find all weights anew."""

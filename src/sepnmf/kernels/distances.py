@@ -1,0 +1,52 @@
+"""Distances of columns from growing spans."""
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def contenders(P, squares, levels, doubt, left, flags):  # type: ignore[no-untyped-def]
+    """Flag the columns whose distance from one of the spans may reach that span's level.
+
+    Row i of P has the coordinates of the columns along the i-th vector of an orthonormal basis. Behind k
+    vectors, what is left of the squared length of column j is squares[j] − Σ_{i<k} P[i, j]², with an error
+    of at most doubt · squares[j]; levels[k] is compared with it, for k up to the number of vectors. Writes
+    what is left behind the last, and the flags; returns their number.
+    """
+    n = squares.size
+    for j in range(n):
+        left[j] = squares[j]
+        flags[j] = left[j] + doubt * squares[j] >= levels[0]
+    for k in range(1, levels.size):
+        for j in range(n):
+            left[j] -= P[k - 1, j] * P[k - 1, j]
+            flags[j] |= left[j] + doubt * squares[j] >= levels[k]
+    count = 0
+    for j in range(n):
+        count += flags[j]
+    return count
+
+
+@njit(cache=True, nogil=True)
+def measure(X, squares, least):  # type: ignore[no-untyped-def]
+    """Find the squared length and the least entry of every column, in one reading of contiguous rows.
+
+    The squared length of a column with NaN is NaN; its least entry is that of some of its entries.
+    """
+    m, n = X.shape
+    for start in range(0, n, 256):  # what stays in the first cache
+        stop = min(start + 256, n)
+        for j in range(start, stop):
+            squares[j] = 0.0
+            least[j] = X[0, j]
+        i = 0
+        while i + 4 <= m:
+            for j in range(start, stop):
+                a, b, c, d = X[i, j], X[i + 1, j], X[i + 2, j], X[i + 3, j]
+                squares[j] += (a * a + b * b) + (c * c + d * d)
+                low, other = min(a, b), min(c, d)
+                least[j] = min(least[j], min(low, other))  # noqa: PLW3301
+            i += 4
+        for k in range(i, m):
+            for j in range(start, stop):
+                squares[j] += X[k, j] * X[k, j]
+                least[j] = min(least[j], X[k, j])

@@ -1,0 +1,118 @@
+"""Arrays that are read a part at a time: Dask arrays, and what can be made one without reading it."""
+
+import mmap
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# A memory map of more bytes than this is read in chunks of about so many bytes.
+LARGE = 500_000_000
+CHUNK = 64_000_000
+
+
+def is_chunked(M: object) -> bool:
+    """Whether M is read a part at a time: a Dask array, a Zarr array, an HDF5 data set or a large memmap."""
+    return is_dask(M) or is_stored(M) or (isinstance(M, np.memmap) and M.nbytes > LARGE)
+
+
+def is_dask(M: object) -> bool:
+    """Whether M is a Dask array (found out without importing Dask)."""
+    return type(M).__module__.partition(".")[0] == "dask"
+
+
+def is_stored(M: object) -> bool:
+    """Whether M is a Zarr array or an HDF5 data set."""
+    return type(M).__module__.partition(".")[0] in ("zarr", "h5py") and hasattr(M, "dtype")
+
+
+def in_chunks(M: Any) -> Any:
+    """A Dask array of what is in M; nothing is read yet."""
+    if is_dask(M):
+        return M
+    try:
+        import dask.array as da
+    except ImportError:
+        raise ValueError(
+            "M is to be read a part at a time, which needs Dask: pip install 'sepnmf[dask]'."
+        ) from None
+    if isinstance(M, np.memmap) and M.ndim == 2 and (mapped := Mapped.of(M)) is not None:
+        return mapped.in_chunks()
+    if isinstance(M, np.memmap):
+        return da.from_array(M, chunks=("auto",) * M.ndim)  # type: ignore[no-untyped-call]
+    return da.from_array(M)  # type: ignore[no-untyped-call]
+
+
+def with_whole_columns(array: Any) -> Any:
+    """The array in chunks that have all rows of their columns, and are not much larger than they were."""
+    if array.numblocks[0] == 1:
+        return array
+    m = array.shape[0]
+    width = max(CHUNK // (m * array.dtype.itemsize), 1)
+    fits = max(array.chunks[1]) <= 4 * width
+    return array.rechunk({0: -1} if fits else {0: -1, 1: width})
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """Where the entries of a matrix are in a file."""
+
+    file: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, int]
+    strides: tuple[int, int]
+    offset: int
+
+    @classmethod
+    def of(cls, M: "np.memmap[Any, Any]") -> "Mapped | None":
+        """The file behind a map, or behind a view of one; None if the file does not tell all.
+
+        A copy-on-write map may have entries that are not in the file.
+        """
+        whole: mmap.mmap | None = getattr(M, "_mmap", None)
+        if whole is None or M.filename is None or M.mode == "c" or min(M.strides) < 0:
+            return None
+        base = np.frombuffer(whole, np.uint8).ctypes.data
+        if not base <= M.ctypes.data < base + len(whole):
+            return None  # a copy that has kept the type
+        start = M.offset - M.offset % mmap.ALLOCATIONGRANULARITY
+        rows, columns = M.shape
+        down, across = M.strides
+        return cls(str(M.filename), M.dtype, (rows, columns), (down, across), start + M.ctypes.data - base)
+
+    def in_chunks(self) -> Any:
+        """All entries as a Dask array whose chunks have whole columns."""
+        import dask.array as da
+
+        rows, columns = self.shape
+        width = max(CHUNK // max(rows * self.dtype.itemsize, 1), 1)
+        starts = range(0, columns, width)
+        widths = tuple(min(width, columns - start) for start in starts)
+        dtype = self.dtype.newbyteorder("=")
+        meta = np.empty((0, 0), dtype)
+        return da.map_blocks(  # type: ignore[no-untyped-call]
+            partial(columns_of, self, width), chunks=((rows,), widths or (0,)), dtype=dtype, meta=meta
+        )
+
+    def columns(self, start: int, stop: int) -> NDArray[Any]:
+        """Some columns, through a map of the file that lives as long as they do.
+
+        A map that is kept open counts as memory once its pages were read, and cannot be sent to another
+        process.
+        """
+        rows = self.shape[0]
+        size = (rows, stop - start)
+        reach = sum((n - 1) * step for n, step in zip(size, self.strides, strict=True)) + self.dtype.itemsize
+        begin = self.offset + start * self.strides[1]
+        mapped = np.memmap(self.file, np.uint8, "r", begin, (reach if prod(size) else 0,))
+        part = np.ndarray(size, self.dtype, mapped, strides=self.strides)
+        return part if self.dtype.isnative else part.astype(self.dtype.newbyteorder("="))
+
+
+def columns_of(mapped: Mapped, width: int, block_id: tuple[int, int]) -> NDArray[Any]:
+    """One chunk."""
+    start = block_id[1] * width
+    return mapped.columns(start, min(start + width, mapped.shape[1]))
