@@ -140,8 +140,8 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
     Notes
     -----
     Sparse X is not made dense by `fit` or `transform` as long as the method takes it; one that does not
-    says so. Zero samples are never anchors. A Dask array, a Zarr array or a large memmap is read a few chunks at
-    a time, with whole samples in a chunk, and its weights are a Dask array.
+    says so. Zero samples are never anchors. A Dask array, a Zarr array or a large memmap is read a few
+    chunks at a time, with whole samples in a chunk, and its weights are a Dask array.
 
     Examples
     --------

@@ -18,6 +18,7 @@ from sepnmf.chunked.moments import Spectrum, spectrum
 from sepnmf.chunked.passes import Change, Chunks, Drawn, Held, Part, Reducer, with_root_sums, with_unit_sums
 from sepnmf.chunked.ppi import Extremes
 from sepnmf.columns import squared_lengths
+from sepnmf.least_squares import nnls
 from sepnmf.methods.iteration import Callback
 from sepnmf.selection import Selection
 from sepnmf.tuning import auto, tuned_admm
@@ -128,20 +129,27 @@ def chunked(method: Callable[..., Selection], *, square: bool) -> Callable[..., 
     method : callable
         A method of `sepnmf.METHODS`.
     square : bool
-        Whether its coefficients are n × n. It then chooses among a few hundred columns, each multiplied by
-        the root of the number of columns that it stands for (or less or more if these are shorter or
-        longer than itself), so that the squared misfit is that of all columns. Otherwise it chooses among
-        the candidates of `chunked_auto`.
+        Whether its coefficients are n × n. It then chooses among a few hundred columns that stand for all
+        others; otherwise among the candidates of `chunked_auto`.
 
     Returns
     -------
     callable
         Takes what the method takes. Data that are small enough are loaded, and the answer is the method's
-        own. Otherwise `history` has two rows: for the columns "held" and for "all" of them, how many they
+        own. Otherwise `history` has two rows, for the columns "held" and for "all" of them: how many they
         are, what the anchors leave of their squared lengths ("residual"), what no r columns can beat
         ("least"), and, if the method chose among columns that stand for others, "lost": what these leave of
-        the columns they stand for. The roots of the two residuals differ by the root of "lost" at most.
-        `X` is None.
+        the columns they stand for. Each of them then counts in the residual of the columns held as often as
+        it stands for another. Before polishing, the roots of the two residuals differ by the root of
+        "lost" at most. `X` is None.
+
+    Notes
+    -----
+    Passes: those of `chunked_auto`, and one more to find out what each column stands for.
+
+    The method is given the columns as they are. Multiplied by the roots of the numbers of columns they stand
+    for, so that squared misfits would be those of all columns, they mislead it: of the ratio model's
+    coefficients those of the heaviest columns are then the largest, and these are in the middle of the data.
     """
     parameters = inspect.signature(method).parameters
 
@@ -158,19 +166,16 @@ def chunked(method: Callable[..., Selection], *, square: bool) -> Callable[..., 
         scale = with_unit_sums if options.get("normalize") == "l1" else None
         candidates = screened(chunks, scale, r, negative, rng)
         held = candidates.held
-        weights, lost = None, 0.0
+        weights, lost = np.ones(len(held.numbers)), 0.0
         if square:
-            held = held.at(np.sort(spokesmen(held, max(SPOKESMEN, 20 * r))))
+            held = held.at(spokesmen(held, max(SPOKESMEN, 20 * r)))
             weights, lost = candidates.chunks.scan(Likeness(held.columns))[0]
-            held = held.at(np.flatnonzero(weights > 0))
-            weights = weights[weights > 0]
-        columns = held.columns if weights is None else held.columns * np.sqrt(weights)
         given = options | {"negative": "allow"} | ({"normalize": "none"} if scale else {})
-        found = method(columns, r, **given)
+        found = method(held.columns, r, **given)
         chosen = candidates.held.places(held.numbers[found.anchors])
         polished = candidates.polished(chosen, {"negative": "allow", "normalize": "none"})
         scores = polished.scores if polished.scores is not None else found.scores[found.anchors]
-        first = residual_of(columns, found.anchors)
+        first = float(weights @ misfits(held.columns, found.anchors))
         history = {
             "which": np.array(["held", "all"]),
             "columns": np.array([len(held.numbers), n]),
@@ -315,12 +320,11 @@ def drawn_by_lot(M: Any, random_state: Seed) -> Floats:
     return held.columns
 
 
-def residual_of(columns: Floats, anchors: Ints) -> float:
-    """What anchors leave of the squared lengths of columns."""
-    from sepnmf.least_squares import nnls
-
+def misfits(columns: Floats, anchors: Ints) -> Floats:
+    """What anchors leave of the squared length of each column."""
     W = columns[:, anchors]
-    return float(np.square(columns - W @ nnls(W, columns)).sum())
+    rest = columns - W @ nnls(W, columns)
+    return np.asarray(np.einsum("ij,ij->j", rest, rest))
 
 
 # Columns that stand for others -------------------------------------------------------------------------

@@ -131,11 +131,12 @@ class Vertices(Guess):
             height = float(np.sqrt(np.einsum("ij,ij->j", X, X)).max(initial=0.0))
         view = cls(np.zeros(0, np.intp), projective, U, centre, height, np.zeros((0, r)), np.zeros(0))
         Y, _ = view.coordinates(U.T @ held.columns)
-        if Y.shape[1] < r:
-            return cls(np.zeros(0, np.intp), projective, U, centre, height, np.eye(r), np.zeros(r))
+        missing = max(r - Y.shape[1], 0)  # their places are taken by columns that reach nowhere
+        Y = np.hstack([Y, np.zeros((r, missing))])
+        numbers = np.append(held.numbers, np.full(missing, -1))
         places, directions, _ = follow_directions(Y, draws)
         tops = np.abs(np.einsum("kj,jk->k", directions, Y[:, places]))
-        return cls(held.numbers[places], projective, U, centre, height, directions, tops)
+        return cls(numbers[places], projective, U, centre, height, directions, tops)
 
     def coordinates(self, X: Floats) -> tuple[Floats, Floats]:
         """Columns in the view, from their coordinates UᵀM; and what says whether the view is theirs too."""
@@ -164,8 +165,8 @@ class Vertices(Guess):
         found.note(0, misplaced, held, misplaced >= 0, 0.0)
         reach = np.abs(self.directions @ Y)
         for k, (top, rounding) in enumerate(zip(self.tops, self.roundings[1:], strict=True)):
-            taken = self.anchors[k] if len(self.anchors) else -1
-            farther = (reach[k] > top + rounding) | ((reach[k] >= top - rounding) & (held.numbers < taken))
+            nearly = (reach[k] >= top - rounding) & (held.numbers < self.anchors[k])
+            farther = (reach[k] > top + rounding) | nearly
             free = ~np.isin(held.numbers, self.anchors[: k + 1])
             found.note(k + 1, reach[k], held, farther & free & (misplaced < 0), float(rounding))
         return found
