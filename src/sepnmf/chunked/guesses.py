@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sepnmf.chunked.passes import Block, Chunks, Gathering, Held, Inspection, Part, Ranked
+from sepnmf.chunked.passes import Block, Chunks, Gathering, Held, Inspection, Part, Ranked, put_together
 from sepnmf.typing import Floats
 from sepnmf.validation import Negative
 
@@ -117,5 +117,5 @@ def settle(
         if len(more.numbers) == len(held.numbers):
             certain[-1] = len(made.roundings)
             history = {"pass": np.arange(1.0, len(certain) + 1), "certain": np.array(certain, np.float64)}
-            return made, np.concatenate(objections.scores), history, scale
+            return made, put_together(objections.scores, chunks.shape[1]), history, scale
         held = more

@@ -48,29 +48,21 @@ class Part:
         self.start = start
         self.raw = raw
         self.columns = reduce(lambda columns, change: change(columns), changes, in_float64(raw))
-        self.is_changed = bool(changes)
 
     @cached_property
-    def measures(self) -> tuple[Floats, Floats]:
-        """Squared lengths and least entries of the columns, where these are dense."""
-        columns = self.columns
-        if columns.strides[1] != columns.itemsize:
-            return squared_lengths(columns), columns.min(axis=0)
-        squares, least = np.empty((2, columns.shape[1]))
-        distances.measure(columns, squares, least)
-        return squares, least
-
-    @property
     def squares(self) -> Floats:
         """Squared lengths of the columns."""
-        return squared_lengths(self.columns) if is_sparse(self.columns) else self.measures[0]
+        columns = self.columns
+        if is_sparse(columns) or columns.strides[1] != columns.itemsize:
+            return squared_lengths(columns)
+        squares = np.empty(columns.shape[1])
+        distances.squared_lengths(columns, squares)
+        return squares
 
     @property
     def least(self) -> float:
         """The least entry as stored."""
-        if is_sparse(self.raw):
-            return float(self.raw.data.min(initial=0.0))
-        return float(self.raw.min() if self.is_changed else self.measures[1].min())
+        return float(self.raw.data.min(initial=0.0) if is_sparse(self.raw) else self.raw.min())
 
     def times(self, U: Floats) -> Floats:
         """UᵀM of these columns."""
@@ -510,3 +502,14 @@ class Squares(Gathering[list[Floats]]):
     def join(self, a: list[Floats], b: list[Floats]) -> list[Floats]:
         """Those of both."""
         return a + b
+
+
+def put_together(parts: list[Floats], n: int) -> Floats:
+    """Arrays one after the other as one of length n; each is let go as soon as it is copied."""
+    whole = np.empty(n)
+    start = 0
+    for k in range(len(parts)):
+        part, parts[k] = parts[k], whole[:0]
+        whole[start : start + len(part)] = part
+        start += len(part)
+    return whole

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sepnmf.chunked.moments import spectrum
-from sepnmf.chunked.passes import Block, Chunks, Held, Part, Reducer, Squares
+from sepnmf.chunked.passes import Block, Chunks, Held, Part, Reducer, Squares, put_together
 from sepnmf.chunked.spa import resolution
 from sepnmf.methods.ppi import purity_scores, too_few_extremes
 from sepnmf.methods.subspace import too_few_nonzero
@@ -52,7 +52,7 @@ def chunked_ppi(
     counts = np.bincount(ends.numbers.ravel(), minlength=n).astype(np.float64)
     if (counts > 0).sum() < r:
         raise ValueError(too_few_extremes(counts, n_skewers, r))
-    scores = purity_scores(counts, np.sqrt(np.concatenate(squares)))
+    scores = purity_scores(counts, np.sqrt(put_together(squares, n)))
     return Selection(
         anchors=best_first(scores, r), scores=scores, method="ppi", seconds=time.perf_counter() - began
     )
@@ -104,10 +104,11 @@ class Extremes(Reducer[Ends]):
             slack = self.slack(np.maximum(tops, ends.tops))
             where, values = ends.numbers.copy(), ends.values.copy()
             # Only lines along which this block may be extreme are looked at a second time.
-            for side, line in np.argwhere(tops > ends.tops):
-                row = reach[line] if side == 0 else -reach[line]
-                first = int(np.argmax(row >= tops[side, line] - slack[line]))
-                where[side, line], values[side, line] = numbers[first], row[first]
+            for side, sign in enumerate((1.0, -1.0)):
+                lines = np.flatnonzero(tops[side] > ends.tops[side])
+                rows = sign * reach[lines]
+                first = np.argmax(rows >= (tops[side] - slack)[lines, None], axis=1)
+                where[side, lines], values[side, lines] = numbers[first], rows[np.arange(len(lines)), first]
             ends = self.join(ends, Ends(tops, where, values))
         return ends
 

@@ -49,13 +49,20 @@ def chunked_spa(M: Any, r: int, *, normalize: str = "none", negative: Negative =
             f"M has numerical rank {len(anchors)}, so SPA can find at most {len(anchors)} anchors, "
             f"got r={rank}: ask for fewer."
         )
+    scores = ranked_scores(roots(left), anchors, np.sqrt(made.tops))
+    scores *= scale
     return Selection(
         anchors=anchors,
-        scores=ranked_scores(np.sqrt(np.maximum(left, 0.0)), anchors, np.sqrt(made.tops)) * scale,
+        scores=scores,
         method="spa",
         history=history,
         seconds=time.perf_counter() - began,
     )
+
+
+def roots(squares: Floats) -> Floats:
+    """Square roots of what should not be negative, in place: there may be very many."""
+    return np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
 
 
 def resolution(array: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sepnmf.chunked.guesses import Guess, Objections, settle
 from sepnmf.chunked.passes import Chunks, Held, Part
-from sepnmf.chunked.spa import resolution
+from sepnmf.chunked.spa import resolution, roots
 from sepnmf.columns import l1_lengths
 from sepnmf.least_squares import cone_weights
 from sepnmf.methods.spa import ranked_scores
@@ -50,9 +50,11 @@ def chunked_xray(M: Any, r: int, *, rule: str = "max", negative: Negative = "err
     made, left, history, scale = settle(chunks, partial(Rays.guessed, r=rank, eps=eps), negative)
     if len(made.anchors) < rank:
         raise ValueError(too_few(len(made.anchors), rank))
+    scores = ranked_scores(roots(left), made.anchors, np.sqrt(made.tops))
+    scores *= scale
     return Selection(
         anchors=made.anchors,
-        scores=ranked_scores(np.sqrt(np.maximum(left, 0.0)), made.anchors, np.sqrt(made.tops)) * scale,
+        scores=scores,
         method="xray",
         history=history,
         seconds=time.perf_counter() - began,

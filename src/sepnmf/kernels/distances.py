@@ -27,26 +27,19 @@ def contenders(P, squares, levels, doubt, left, flags):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def measure(X, squares, least):  # type: ignore[no-untyped-def]
-    """Find the squared length and the least entry of every column, in one reading of contiguous rows.
-
-    The squared length of a column with NaN is NaN; its least entry is that of some of its entries.
-    """
+def squared_lengths(X, squares):  # type: ignore[no-untyped-def]
+    """Find the squared lengths of the columns, in one reading of contiguous rows, four at a time."""
     m, n = X.shape
     for start in range(0, n, 256):  # what stays in the first cache
         stop = min(start + 256, n)
         for j in range(start, stop):
             squares[j] = 0.0
-            least[j] = X[0, j]
         i = 0
         while i + 4 <= m:
             for j in range(start, stop):
                 a, b, c, d = X[i, j], X[i + 1, j], X[i + 2, j], X[i + 3, j]
                 squares[j] += (a * a + b * b) + (c * c + d * d)
-                low, other = min(a, b), min(c, d)
-                least[j] = min(least[j], min(low, other))  # noqa: PLW3301
             i += 4
         for k in range(i, m):
             for j in range(start, stop):
                 squares[j] += X[k, j] * X[k, j]
-                least[j] = min(least[j], X[k, j])

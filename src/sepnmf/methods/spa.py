@@ -123,19 +123,18 @@ class Complement:
 
 
 def ranked_scores(distances: Floats, anchors: Ints | list[int], tops: Floats) -> Floats:
-    """Distances as scores: of the anchors, those when they were chosen.
+    """Distances, overwritten, as scores: of the anchors, those when they were chosen.
 
     Ties, and what rounding does to them, are broken by the order of choice: a score is at least one
     rounding unit less than that of the anchor before.
     """
-    scores, bound = distances.copy(), np.inf
-    for j, top in zip(anchors, tops, strict=True):
-        scores[j] = min(float(top), bound)
-        bound = np.nextafter(scores[j], 0.0)
-    others = np.ones(scores.size, dtype=bool)
-    others[anchors] = False
-    np.minimum(scores, bound, out=scores, where=others)
-    return scores
+    chosen, bound = [], np.inf
+    for top in tops:
+        chosen.append(min(float(top), bound))
+        bound = np.nextafter(chosen[-1], 0.0)
+    np.minimum(distances, bound, out=distances)
+    distances[anchors] = chosen
+    return distances
 
 
 def successive_projections(M: Columns, r: int) -> tuple[Ints, Floats]:

@@ -1,0 +1,146 @@
+"""Data larger than memory: SPA and auto on a memmap, against a plain sequential sum over the same file.
+
+    python benchmarks/chunked.py FOLDER                 12 GB: 100 × 15 million float64, r = 10
+    python benchmarks/chunked.py FOLDER --growth        1, 2, 4 and 8 million columns
+    python benchmarks/chunked.py FOLDER --cold          drop the file from the system's cache before each run
+
+The files stay in FOLDER, so that the next run finds them. Every run is a process of its own; its peak is the
+largest resident set that the system saw, pages of the file included.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+ROWS, ANCHORS, NOISE = 100, 10, 0.01
+STEP = 250_000  # columns that are made at a time
+
+
+def file_of(folder, n):
+    """The file with n columns, made if it is not there: W·H with noise, clipped at zero, and W itself in it."""
+    path = folder / f"{ROWS}x{n}.dat"
+    rng = np.random.default_rng(0)
+    W = rng.random((ROWS, ANCHORS))
+    anchors = np.sort(rng.choice(n, ANCHORS, replace=False))
+    if path.exists() and path.stat().st_size == 8 * ROWS * n:
+        return path, anchors
+    for start in range(0, n, STEP):
+        width = min(STEP, n - start)
+        H = rng.standard_exponential((ANCHORS, width))
+        H /= H.sum(axis=0)
+        here = (anchors >= start) & (anchors < start + width)
+        H[:, anchors[here] - start] = np.eye(ANCHORS)[:, here]
+        M = W @ H
+        noise = rng.standard_normal(M.shape, dtype=np.float32)
+        M += NOISE * np.linalg.norm(M) / np.sqrt(M.size) * noise
+        mode = "r+" if start else "w+"
+        part = np.memmap(path, np.float64, mode, shape=(ROWS, n))
+        part[:, start : start + width] = np.maximum(M, 0)
+        part.flush()
+        del part
+    return path, anchors
+
+
+def work(job, path, n):
+    """One job in this process: seconds, passes and what it found."""
+    M = np.memmap(path, np.float64, "r", shape=(ROWS, n))
+    if job == "sum":
+        began = time.perf_counter()
+        total = float(M.sum())
+        return {"seconds": time.perf_counter() - began, "passes": 1, "found": total}
+    import sepnmf
+
+    small, _ = sepnmf.datasets.make_dirichlet(0.01, random_state=0)
+    sepnmf.select(small, 10, "spa", negative="clip")  # compiles what is not compiled yet
+    warm_up(sepnmf, small)
+    began = time.perf_counter()
+    sel = sepnmf.select(M, ANCHORS, job)
+    seconds = time.perf_counter() - began
+    passes = len(sel.history["pass"]) if job == "spa" else None
+    return {"seconds": seconds, "passes": passes, "found": sorted(sel.anchors.tolist())}
+
+
+def warm_up(sepnmf, small):
+    """Compile the kernels that data in chunks need."""
+    import dask.array as da
+
+    from sepnmf.chunked import screening
+
+    before, screening.SMALL = screening.SMALL, 0
+    for method in ("spa", "auto"):
+        sepnmf.select(da.from_array(small, chunks=(50, 30)), 10, method, negative="clip")
+    screening.SMALL = before
+
+
+def run(job, path, n, cold):
+    """One job in a process of its own, with its peak memory in MB."""
+    if cold:
+        with path.open("rb") as stream:
+            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    command = [sys.executable, __file__, str(path.parent), "--job", job, "--columns", str(n)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    output = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    if status:
+        raise SystemExit(f"{job} failed")
+    return json.loads(output) | {"peak": usage.ru_maxrss / 1000}
+
+
+def report(folder, n, jobs, cold):
+    """One line per job; its rate counts every pass."""
+    path, anchors = file_of(folder, n)
+    size = path.stat().st_size / 1e9
+    print(f"\n{ROWS} × {n:,} float64, {size:.1f} GB, r = {ANCHORS}, {'cold' if cold else 'warm'} cache")
+    print(f"{'job':8}{'seconds':>10}{'passes':>8}{'GB/s':>8}{'of sum':>8}{'peak MB':>9}  anchors")
+    results, base = {}, None
+    for job in jobs:
+        result = run(job, path, n, cold)
+        rate = size * (result["passes"] or np.nan) / result["seconds"]
+        base = rate if job == "sum" else base
+        share = rate / base if base else np.nan
+        right = (
+            "" if job == "sum" else "all found" if result["found"] == anchors.tolist() else "not all found"
+        )
+        passes = result["passes"] or ""
+        print(
+            f"{job:8}{result['seconds']:10.2f}{passes:>8}{rate:8.2f}{share:8.2f}{result['peak']:9.0f}  {right}",
+            flush=True,
+        )
+        results[job] = result
+    return results
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--columns", type=int, default=15_000_000)
+    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--cold", action="store_true")
+    parser.add_argument("--job", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.job:
+        print(json.dumps(work(given.job, file_of(given.folder, given.columns)[0], given.columns)))
+        return
+    if not given.growth:
+        # The sum before and after, because other work on the machine comes and goes.
+        report(given.folder, given.columns, ("sum", "spa", "sum", "spa", "auto"), given.cold)
+        return
+    sizes = [1_000_000, 2_000_000, 4_000_000, 8_000_000]
+    rows = [report(given.folder, n, ("sum", "spa", "auto"), given.cold) for n in sizes]
+    for job in ("spa", "auto"):
+        seconds = [row[job]["seconds"] for row in rows]
+        slope = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
+        peaks = ", ".join(f"{row[job]['peak']:.0f}" for row in rows)
+        print(f"\n{job}: time grows with exponent {slope:.2f}; peaks {peaks} MB")
+
+
+if __name__ == "__main__":
+    main()
