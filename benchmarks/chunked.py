@@ -2,6 +2,7 @@
 
     python benchmarks/chunked.py FOLDER                 12 GB: 100 × 15 million float64, r = 10
     python benchmarks/chunked.py FOLDER --growth        1, 2, 4 and 8 million columns
+    python benchmarks/chunked.py FOLDER --jobs sum vca xray ppi --columns 4000000
     python benchmarks/chunked.py FOLDER --cold          drop the file from the system's cache before each run
 
 The files stay in FOLDER, so that the next run finds them. Every run is a process of its own; its peak is the
@@ -56,40 +57,56 @@ def work(job, path, n):
         return {"seconds": time.perf_counter() - began, "passes": 1, "found": total}
     import sepnmf
 
-    small, _ = sepnmf.datasets.make_dirichlet(0.01, random_state=0)
-    sepnmf.select(small, 10, "spa", negative="clip")  # compiles what is not compiled yet
-    warm_up(sepnmf, small)
+    options = {"random_state": 0} if job in ("auto", "vca", "ppi") else {}
+    compile_kernels(job, options)
+    passes = counted_passes()
     began = time.perf_counter()
-    sel = sepnmf.select(M, ANCHORS, job)
+    sel = sepnmf.select(M, ANCHORS, job, **options)
     seconds = time.perf_counter() - began
-    passes = len(sel.history["pass"]) if job == "spa" else None
-    return {"seconds": seconds, "passes": passes, "found": sorted(sel.anchors.tolist())}
+    return {"seconds": seconds, "passes": len(passes), "found": sorted(sel.anchors.tolist())}
 
 
-def warm_up(sepnmf, small):
-    """Compile the kernels that data in chunks need."""
+def compile_kernels(job, options):
+    """Run the method on a few columns, so that the kernels are there."""
     import dask.array as da
 
+    import sepnmf
     from sepnmf.chunked import screening
 
+    small, _ = sepnmf.datasets.make_dirichlet(0.01, random_state=0)
     before, screening.SMALL = screening.SMALL, 0
-    for method in ("spa", "auto"):
-        sepnmf.select(da.from_array(small, chunks=(50, 30)), 10, method, negative="clip")
+    sepnmf.select(da.from_array(small, chunks=(50, 30)), 10, job, negative="clip", **options)
     screening.SMALL = before
 
 
+def counted_passes():
+    """A list that grows with every pass over the data."""
+    from sepnmf.chunked import Chunks
+
+    scan, passes = Chunks.scan, []
+
+    def counting(self, *reducers):
+        passes.append(len(reducers))
+        return scan(self, *reducers)
+
+    Chunks.scan = counting
+    return passes
+
+
+def peak_of_this_process():
+    """Largest resident set in MB. (That of `resource` would be the parent's, if it was larger.)"""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024 / 1e6
+
+
 def run(job, path, n, cold):
-    """One job in a process of its own, with its peak memory in MB."""
+    """One job in a process of its own."""
     if cold:
         with path.open("rb") as stream:
             os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     command = [sys.executable, __file__, str(path.parent), "--job", job, "--columns", str(n)]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    output = child.stdout.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    if status:
-        raise SystemExit(f"{job} failed")
-    return json.loads(output) | {"peak": usage.ru_maxrss / 1000}
+    result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(result.stdout)
 
 
 def report(folder, n, jobs, cold):
@@ -97,41 +114,38 @@ def report(folder, n, jobs, cold):
     path, anchors = file_of(folder, n)
     size = path.stat().st_size / 1e9
     print(f"\n{ROWS} × {n:,} float64, {size:.1f} GB, r = {ANCHORS}, {'cold' if cold else 'warm'} cache")
-    print(f"{'job':8}{'seconds':>10}{'passes':>8}{'GB/s':>8}{'of sum':>8}{'peak MB':>9}  anchors")
+    print("job      seconds  passes    GB/s  of sum  peak MB  anchors found")
     results, base = {}, None
     for job in jobs:
         result = run(job, path, n, cold)
-        rate = size * (result["passes"] or np.nan) / result["seconds"]
+        seconds, passes = result["seconds"], result["passes"]
+        rate = size * passes / seconds
         base = rate if job == "sum" else base
         share = rate / base if base else np.nan
-        right = (
-            "" if job == "sum" else "all found" if result["found"] == anchors.tolist() else "not all found"
-        )
-        passes = result["passes"] or ""
-        print(
-            f"{job:8}{result['seconds']:10.2f}{passes:>8}{rate:8.2f}{share:8.2f}{result['peak']:9.0f}  {right}",
-            flush=True,
-        )
+        found = "" if job == "sum" else len(set(result["found"]) & set(anchors.tolist()))
+        numbers = f"{seconds:8.2f}{passes:8}{rate:8.2f}{share:8.2f}{result['peak']:9.0f}"
+        print(f"{job:8}{numbers}  {found}", flush=True)
         results[job] = result
     return results
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    shape = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=shape)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--columns", type=int, default=15_000_000)
+    # The sum before and after, because other work on the machine comes and goes.
+    parser.add_argument("--jobs", nargs="+", default=["sum", "spa", "sum", "spa", "auto"])
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--cold", action="store_true")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.job:
-        print(json.dumps(work(given.job, file_of(given.folder, given.columns)[0], given.columns)))
+        result = work(given.job, file_of(given.folder, given.columns)[0], given.columns)
+        print(json.dumps(result | {"peak": peak_of_this_process()}))
         return
     if not given.growth:
-        # The sum before and after, because other work on the machine comes and goes.
-        report(given.folder, given.columns, ("sum", "spa", "sum", "spa", "auto"), given.cold)
+        report(given.folder, given.columns, given.jobs, given.cold)
         return
     sizes = [1_000_000, 2_000_000, 4_000_000, 8_000_000]
     rows = [report(given.folder, n, ("sum", "spa", "auto"), given.cold) for n in sizes]
