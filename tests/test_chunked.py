@@ -222,11 +222,12 @@ class Counted:
 
     def __init__(self, M):
         self.M, self.shape, self.dtype, self.ndim = M, M.shape, M.dtype, 2
-        self.read = 0
+        self.read = self.largest = 0
 
     def __getitem__(self, key):
         part = self.M[key]
         self.read += part.size
+        self.largest = max(self.largest, part.size)
         return part
 
 
@@ -281,9 +282,17 @@ def test_only_the_chunks_asked_for_are_read():
 def test_rows_in_chunks_do_not_make_chunks_of_everything(monkeypatch):
     monkeypatch.setattr(sources, "CHUNK", 8000)
     M = np.random.default_rng(0).random((10, 3000))
-    chunks = Chunks(da.from_array(M, chunks=(1, 3000)))
+    counted = Counted(M)
+    chunks = Chunks(da.from_array(counted, chunks=(1, 3000)))
     assert max(chunks.array.chunks[1]) == 100
     assert chunks.array.numblocks[0] == 1
+    chunks.scan(Extent())
+    assert counted.read == M.size
+    assert counted.largest <= 100
+    np.testing.assert_array_equal(chunks.loaded(), M)
+    np.testing.assert_array_equal(
+        sepnmf.select(da.from_array(M, chunks=(1, 3000)), 4, "spa").anchors, sepnmf.spa(M, 4).anchors
+    )
 
 
 # Memory maps -------------------------------------------------------------------------------------------

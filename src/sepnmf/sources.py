@@ -47,13 +47,21 @@ def in_chunks(M: Any) -> Any:
 
 
 def with_whole_columns(array: Any) -> Any:
-    """The array in chunks that have all rows of their columns, and are not much larger than they were."""
+    """The array in chunks that have all rows of their columns.
+
+    Where such chunks would be far too large, because rows are in chunks and columns are not, they are cut out
+    of the array as it is.
+    """
     if array.numblocks[0] == 1:
         return array
-    m = array.shape[0]
-    width = max(CHUNK // (m * array.dtype.itemsize), 1)
-    fits = max(array.chunks[1]) <= 4 * width
-    return array.rechunk({0: -1} if fits else {0: -1, 1: width})
+    rows, columns = array.shape
+    width = max(CHUNK // max(rows * array.dtype.itemsize, 1), 1)
+    if max(array.chunks[1]) <= 4 * width:
+        return array.rechunk({0: -1})
+    import dask.array as da
+
+    cuts = [array[:, start : start + width].rechunk((-1, -1)) for start in range(0, columns, width)]
+    return da.concatenate(cuts, axis=1)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ How chunks are read, where the functions run and what happens when a worker is l
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, Generic, TypeVar
@@ -161,7 +162,7 @@ class Chunks:
         The first column of each chunk.
     """
 
-    def __init__(self, M: Any, changes: tuple[Change, ...] = ()) -> None:
+    def __init__(self, M: Any) -> None:
         array = in_chunks(M)
         if array.ndim != 2:
             raise ValueError(f"M must have 2 dimension(s), got shape {array.shape}.")
@@ -172,7 +173,8 @@ class Chunks:
         if 0 in array.shape:
             raise ValueError(f"M is empty: its shape is {array.shape}.")
         self.array = with_whole_columns(array)
-        self.changes = changes
+        self.given = array
+        self.changes: tuple[Change, ...] = ()
         self.starts = np.cumsum([0, *self.array.chunks[1][:-1]])
 
     @property
@@ -184,7 +186,12 @@ class Chunks:
     @cached_property
     def delayed(self) -> list[Any]:
         """The chunks, each to be read when it is needed."""
-        return list(self.array.to_delayed().ravel())
+        if self.array.numblocks[1] <= self.given.numblocks[1]:
+            return list(self.array.to_delayed().ravel())
+        # Cut out one by one, for otherwise Dask holds what they are cut from.
+        widths = zip(self.starts, self.array.chunks[1], strict=True)
+        cuts = [self.given[:, int(start) : int(start) + width] for start, width in widths]
+        return [cut.rechunk((-1, -1)).to_delayed().item() for cut in cuts]
 
     def loaded(self) -> Columns:
         """All columns as they are stored, in memory."""
@@ -195,7 +202,9 @@ class Chunks:
 
     def changed(self, *changes: Change) -> "Chunks":
         """The same columns, with more done to them when they are read."""
-        return Chunks(self.array, (*self.changes, *changes))
+        other = copy(self)
+        other.changes = (*self.changes, *changes)
+        return other
 
     def prepared(self, negative: Negative, normalize: str = "none") -> "Chunks":
         """The same columns with what a user asks for: negative entries set to zero, sums that are one."""
@@ -351,7 +360,9 @@ class Entries:
             return chunks, 1.0
         least, most, _ = chunks.scan(Extent())[0]
         exponent = int(np.floor(np.log2(max(most, -least))))
-        return Chunks(chunks.array, (Scaled(exponent), *chunks.changes)), 2.0**exponent
+        scaled = chunks.changed()
+        scaled.changes = (Scaled(exponent), *chunks.changes)
+        return scaled, 2.0**exponent
 
 
 class Inspection(Reducer[Entries]):
