@@ -25,12 +25,22 @@ def load(
     index: bool | None = None,
     shape: str | None = None,
     axis: Axis = Axis.columns,
+    memory: str | None = None,
+    in_parts: bool = False,
 ) -> "Data":
     """What is in a file, with what is to be chosen among as columns."""
     from sepnmf.io import read
 
     sides = None if shape is None else two_sides(shape, "--shape")
-    data = read(file, variable=variable, header=header, index=index, shape=sides)
+    data = read(
+        file,
+        variable=variable,
+        header=header,
+        index=index,
+        shape=sides,
+        memory=memory,
+        in_parts=in_parts,
+    )
     return data.transposed() if axis is Axis.rows else data
 
 
