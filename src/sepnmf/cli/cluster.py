@@ -49,7 +49,7 @@ def local_cluster(distributed: Any, memory: str | None) -> Any:
                 f"it with this one, got {memory}."
             )
     return distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=threads, memory_limit=limit, dashboard_address=None
+        n_workers=workers, threads_per_worker=threads, memory_limit=limit, dashboard_address=":0"
     )
 
 
