@@ -466,11 +466,11 @@ def test_a_relative_path_is_absolute_to_workers(tmp_path, monkeypatch):
         assert_same(M.compute(scheduler="single-threaded"), wanted)
 
 
-@pytest.mark.parametrize("size", ["1GB", 10**9, "0.5 GB", "800 MB"])
+@pytest.mark.parametrize("size", ["1GB", 10**9, "0.9 GB", "800 MB"])
 def test_memory_bounds_what_is_read_at_once(tmp_path, monkeypatch, size):
     with dask.config.set(num_workers=4):
         bounds = memory.limits(size)
-    nbytes = {"1GB": 10**9, "0.5 GB": 5 * 10**8, "800 MB": 8 * 10**8}.get(size, size)
+    nbytes = {"1GB": 10**9, "0.9 GB": 9 * 10**8, "800 MB": 8 * 10**8}.get(size, size)
     assert bounds == {"large": nbytes // 4, "chunk": nbytes // 64}
     with dask.config.set(num_workers=1):
         assert memory.limits("64GB")["chunk"] == stored.CHUNK
@@ -484,10 +484,10 @@ def test_memory_bounds_what_is_read_at_once(tmp_path, monkeypatch, size):
     assert isinstance(read(tmp_path / "a.npy", memory=size).M, np.ndarray)
 
 
-@pytest.mark.parametrize("size", ["much", "", "-1GB", 0, "1kB", "499MB", float("inf"), float("nan")])
+@pytest.mark.parametrize("size", ["much", "", "-1GB", 0, "1kB", "699MB", float("inf"), float("nan")])
 def test_too_little_memory_is_refused(tmp_path, size):
     np.save(tmp_path / "a.npy", M)
-    with pytest.raises(ValueError, match=r"^memory must be (at least 500 MB|a number of bytes such as 2GB)"):
+    with pytest.raises(ValueError, match=r"^memory must be (at least 700 MB|a number of bytes such as 2GB)"):
         read(tmp_path / "a.npy", memory=size)
 
 
