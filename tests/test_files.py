@@ -526,11 +526,23 @@ def test_zarr_is_read_at_once_and_in_parts(tmp_path, version, dtype, shape):
         assert_same(pickle.loads(pickle.dumps(lazy)).compute(scheduler="single-threaded"), expected)
 
 
-def test_chunks_are_of_whole_chunks_of_zarr_where_these_are_small(tmp_path):
+@pytest.mark.parametrize(
+    ("dtype", "chunk", "widths"),
+    [
+        ("f8", 8 * 6 * 11, (24, 24, 12)),  # eleven lines have room, so eight, then what is left
+        ("f8", 8 * 6 * 3, (9, 9, 9, 9, 9, 9, 6)),  # only three have
+        ("u1", 8 * 6 * 3, (12,) * 5),  # of a small type, four are few bytes
+        ("u1", 8 * 6 - 1, (12,) * 5),
+        ("u1", 23, (1,) * 60),
+    ],
+)
+def test_chunks_are_of_whole_chunks_of_zarr_where_these_are_small(tmp_path, dtype, chunk, widths):
     path = tmp_path / "a.zarr"
-    zarr.create_array(str(path), shape=(20, 3, 2), chunks=(4, 3, 2), dtype="f8")
-    assert read_zarr(path, large=0, chunk=8 * 6 * 11).M.chunks[1] == (8 * 3, 8 * 3, 4 * 3)
-    assert read_zarr(path, large=0, chunk=8 * 6 * 3).M.chunks[1] == (9, 9, 9, 9, 9, 9, 6)
+    numbers = np.arange(120).reshape(20, 3, 2).astype(dtype)
+    zarr.create_array(str(path), data=numbers, chunks=(4, 2, 2))
+    lazy = read_zarr(path, large=0, chunk=chunk).M
+    assert lazy.chunks[1] == widths
+    assert_same(lazy.compute(scheduler="single-threaded"), numbers.reshape(60, 2).T)
 
 
 def test_a_group_of_zarr_says_which_arrays_it_has(tmp_path):

@@ -56,7 +56,7 @@ def read(
 
     The ending of the file's name says what it is: .npy, .npz (also SciPy's sparse matrices), .csv, .tsv,
     .parquet, .mat (version 5 and 7.3), .hdr (ENVI; the data file beside the header will do as well), .mtx, or
-    .zarr, a folder that holds a Zarr array.
+    .zarr, a folder that holds a Zarr array. (Of an image, one with whole lines in a chunk is read fastest.)
     An array of two dimensions is a matrix as it stands; one of three is an image of
     lines × samples × bands, which becomes a matrix of bands × pixels. Numbers keep their type and are not
     checked. ENVI, .npy and .zarr of more than 500 MB as float64 come as Dask arrays. Nothing is ever

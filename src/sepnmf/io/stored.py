@@ -95,17 +95,20 @@ def read_part(stored: Stored, lines: slice, samples: slice) -> NDArray[Any]:
 
 
 def in_parts(
-    read: Reader, dtype: np.dtype[Any], bands: int, lines: int, samples: int, chunk: int, together: int = 1
+    read: Reader, dtype: np.dtype[Any], bands: int, lines: int, samples: int, chunk: int, together: int = 0
 ) -> Any:
     """A Dask array of bands × pixels, in chunks of whole lines, or of parts of one where a line is too long.
 
     `read(lines, samples)` gives pixels as bands × lines × samples, here or in another process. Chunks have
-    about `chunk` bytes as float64, and a multiple of `together` lines if that is not too many.
+    about `chunk` bytes as float64. Lines that are compressed together, so many, stay together unless they
+    are more than that in the file's own type: whoever wants one of them has to read them all.
     """
     da = needed("dask.array")
-    width = min(max(chunk // (8 * bands), 1), samples)
-    step = max(chunk // (8 * bands * samples), 1)
-    step = step // together * together or step
+    step = chunk // (8 * bands * samples)
+    if together and dtype.itemsize * bands * samples * together <= chunk:
+        step = max(step // together, 1) * together
+    width = samples if step else max(chunk // (8 * bands), 1)
+    step = max(step, 1)
     widths = [min(width, samples - start) for start in range(0, samples, width)]
     heights = [min(step, lines - start) for start in range(0, lines, step)]
     return da.map_blocks(

@@ -70,7 +70,18 @@ def read_columns(file: Path, columns: slice, _: slice) -> NDArray[Any]:
 
 
 def read_pixels(file: Path, lines: slice, samples: slice) -> NDArray[Any]:
-    """Pixels of an image, as bands × lines × samples."""
+    """Pixels of an image, as bands × lines × samples.
+
+    One column of Zarr's chunks after another: all at once, they would all be in memory.
+    """
     array = open_array(file)
+    _, width, _ = array.shape
+    first, last, step = samples.indices(width)
+    wanted = np.arange(first, last, step)
+    starts = np.flatnonzero(np.diff(wanted // array.chunks[1], prepend=-1))
     with parsing(file, KIND):
-        return native(np.moveaxis(np.asarray(array[lines, samples]), -1, 0))
+        found = [
+            array[lines, slice(int(part[0]), int(part[-1]) + 1, step)]
+            for part in np.split(wanted, starts[1:])
+        ]
+        return native(np.moveaxis(np.concatenate(found, axis=1), -1, 0))
