@@ -846,3 +846,14 @@ def test_maps_that_fail_leave_the_old_ones_and_nothing_else(tmp_path, suffix):
         write_cube(tmp_path / "maps", failing, like, NAMES)
     assert [path.name for path in tmp_path.iterdir()] == [f"maps{suffix}"]
     assert_same(read(tmp_path / f"maps{suffix}").M, H)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".zarr"])
+def test_a_folder_that_is_no_zarr_is_not_replaced(tmp_path, suffix):
+    (tmp_path / f"maps{suffix}").mkdir()
+    (tmp_path / f"maps{suffix}" / "thesis.txt").write_text("years of work")
+    like = Data(M=np.ones((6, 12)), file=tmp_path / f"a{suffix}", image_shape=(3, 4))
+    with pytest.raises(OSError, match="maps"):
+        write_cube(tmp_path / "maps", H, like, NAMES)
+    assert (tmp_path / f"maps{suffix}" / "thesis.txt").read_text() == "years of work"
+    assert [path.name for path in tmp_path.iterdir()] == [f"maps{suffix}"]

@@ -20,7 +20,7 @@ from sepnmf.io.data import Data
 from sepnmf.io.envi import INTERLEAVES, axes_of, data_beside, read_header, stored_envi
 from sepnmf.io.guards import needed
 from sepnmf.io.stored import Stored, read_part
-from sepnmf.io.zarrs import is_zarr, open_array, read_pixels
+from sepnmf.io.zarrs import has_metadata, is_zarr, open_array, read_pixels
 from sepnmf.typing import Floats
 
 # Facts of an ENVI header that are true of the maps as well.
@@ -125,7 +125,7 @@ def replacing(path: Path) -> Iterator[Path]:
     remove(part)  # of a command that was killed
     try:
         yield part
-        if path.is_dir():  # which no system replaces at once
+        if path.is_dir() and has_metadata(path):  # no system replaces a folder at once; another stays
             remove(old)
             os.replace(path, old)
         os.replace(part, path)

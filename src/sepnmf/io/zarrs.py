@@ -19,7 +19,12 @@ METADATA = ("zarr.json", ".zarray", ".zgroup")
 
 def is_zarr(path: Path) -> bool:
     """Whether a path is that of a Zarr array or group, also of one inside a group."""
-    return path.suffix.lower() == ".zarr" or any((path / name).is_file() for name in METADATA)
+    return path.suffix.lower() == ".zarr" or has_metadata(path)
+
+
+def has_metadata(path: Path) -> bool:
+    """Whether a folder was written as a Zarr array or group."""
+    return any((path / name).is_file() for name in METADATA)
 
 
 def read_zarr(file: Path, *, large: int = LARGE, chunk: int = CHUNK) -> Data:
