@@ -24,7 +24,7 @@ STEP = 250_000  # columns that are made at a time
 
 
 def file_of(folder, n):
-    """The file with n columns, made if it is not there: W·H with noise, clipped at zero, and W itself in it."""
+    """The file with n columns: W·H with noise, clipped at zero; r columns are W. Made if it is not there."""
     path = folder / f"{ROWS}x{n}.dat"
     rng = np.random.default_rng(0)
     W = rng.random((ROWS, ANCHORS))

@@ -2,6 +2,7 @@
 
 import pickle
 import struct
+import warnings
 import zipfile
 import zlib
 from functools import cache
@@ -13,13 +14,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import zarr
 from scipy import io, sparse
 
 M = np.random.default_rng(0).random((6, 8))
 NUMBERS = M.tobytes()
 MIB = 2**20
 CUTS = (0.03, 0.3, 0.6, 0.9, 0.99)
-SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".parquet", ".mat", ".hdr", ".mtx")
+SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".parquet", ".mat", ".hdr", ".mtx", ".zarr")
 
 HEADER = {
     "samples": 4,
@@ -49,7 +51,7 @@ def make_malformed(folder):
     Unpickling any of them would create `folder / "unpickled"`.
     """
     maker = Maker(Path(folder))
-    for part in (common, arrays, archives, bombs, tables, parquets, matlab, matlab_hdf5, envi, market):
+    for part in (common, arrays, archives, bombs, tables, parquets, matlab, matlab_hdf5, envi, market, zarrs):
         part(maker)
     return maker.files
 
@@ -61,6 +63,7 @@ class Maker:
         self.folder = folder
         self.files = []
         self.bomb = Bomb(folder / "unpickled")
+        self.noise = np.random.default_rng(1).bytes(3000)
 
     def path(self, name, suffix):
         return self.folder / f"{name.replace(' ', '-')}{suffix}"
@@ -167,7 +170,7 @@ def common(maker):
         ".mat": mat(A=M),
         ".mtx": "%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n",
     }
-    noise = np.random.default_rng(1).bytes(3000)
+    noise = maker.noise
     for suffix in SUFFIXES:
         maker.add("empty", suffix, b"")
         maker.add("noise", suffix, noise)
@@ -574,3 +577,49 @@ def market(maker):
     }
     for name, content in bad.items():
         maker.add(name, ".mtx", content)
+
+
+def zarrs(maker):
+    """What Zarr folders may have in them, or lack."""
+
+    def add(name, array=M, version=3, change=lambda path: None):
+        path = maker.path(name, ".zarr")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # some types are not in the standard
+            zarr.save_array(str(path), array, zarr_format=version)
+        change(path)
+        maker.add(name, ".zarr")
+
+    def cut(name, size):
+        return lambda path: (path / name).write_bytes((path / name).read_bytes()[:size])
+
+    for size in (0, 5, 200):
+        add(f"metadata of {size} bytes", change=cut("zarr.json", size))
+        add(f"old metadata of {size} bytes", version=2, change=cut(".zarray", size))
+    add("no metadata", change=lambda path: (path / "zarr.json").unlink())
+    add("half a chunk", change=cut("c/0/0", 100))
+    add("half an old chunk", version=2, change=cut("0.0", 100))
+    add("noise in a chunk", change=lambda path: (path / "c/0/0").write_bytes(maker.noise))
+    add("unknown dtype", change=replaced("zarr.json", "float64", "float99"))
+    add("shape of words", change=replaced("zarr.json", "6,", '"six",'))
+    add("complex", M + 1j)
+    add("strings", M.astype(str))
+    add("vector", np.ones(5))
+    add("four dimensions", np.ones((2, 2, 2, 2)))
+    add("nan", with_entry(np.nan))
+    maker.path("nothing", ".zarr").mkdir()
+    maker.add("nothing", ".zarr")
+    group = zarr.open_group(str(maker.path("group", ".zarr")), mode="w")
+    group.create_array("a", data=M)
+    maker.add("group", ".zarr")
+
+
+def replaced(name, old, new):
+    """A change of the text of a file in a folder."""
+
+    def change(path):
+        text = (path / name).read_text()
+        assert old in text
+        (path / name).write_text(text.replace(old, new, 1))
+
+    return change

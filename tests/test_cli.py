@@ -7,17 +7,21 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+import zarr
+from dask import array as da
 from matplotlib import image
 from scipy import io, sparse
 from spectral import envi
 
 import sepnmf
 from malformed import make_malformed
+from sepnmf import least_squares, overview
 from sepnmf.cli.app import STOPPED
 from sepnmf.cli.work import method_options, two_sides
 from sepnmf.datasets import make_dirichlet
@@ -167,13 +171,15 @@ def write(path, cube, interleave="bil"):
         np.savez(path, scene=cube)
     elif path.suffix == ".mat":
         io.savemat(path, {"scene": cube})
+    elif path.suffix == ".zarr":
+        zarr.create_array(str(path), data=cube, chunks=(5, 4, 7)[: cube.ndim])
     else:
         envi.save_image(
             str(path), cube, dtype=np.float64, interleave=interleave, metadata={"wavelength": range(BANDS)}
         )
 
 
-@pytest.mark.parametrize("ending", [".npy", ".npz", ".mat", ".hdr"])
+@pytest.mark.parametrize("ending", [".npy", ".npz", ".mat", ".hdr", ".zarr"])
 def test_unmix_writes_spectra_maps_and_a_cube_in_the_format_of_the_image(sepnmf_says, cube, ending):
     scene, true = cube
     path = Path(f"scene{ending}")
@@ -194,6 +200,7 @@ def test_unmix_writes_spectra_maps_and_a_cube_in_the_format_of_the_image(sepnmf_
         ".npz": lambda: np.load(folder / "abundances.npz")["abundances"],
         ".mat": lambda: io.loadmat(folder / "abundances.mat")["abundances"],
         ".hdr": lambda: np.asarray(envi.open(str(folder / "abundances.hdr")).load()),
+        ".zarr": lambda: zarr.open_array(folder / "abundances.zarr")[...],
     }
     H = sepnmf.nnls(scene.reshape(-1, BANDS).T[:, order], scene.reshape(-1, BANDS).T)
     np.testing.assert_allclose(read[ending](), H.T.reshape(LINES, SAMPLES, 3), atol=1e-6)
@@ -232,6 +239,78 @@ def test_a_cube_larger_than_memory_is_read_in_chunks(sepnmf_says, cube, monkeypa
     code, _, err = sepnmf_says("compare", "scene.hdr", "-r", 3)
     assert code == 2
     assert "too large for a comparison" in err
+
+
+@pytest.fixture
+def in_chunks(monkeypatch):
+    """What --memory makes of these small files: chunks of a line and a bit."""
+    bounds = {"large": 0, "chunk": 8 * BANDS * (SAMPLES + 3)}
+    monkeypatch.setattr("sepnmf.io.limits", lambda memory: bounds)
+
+
+@pytest.mark.parametrize("ending", [".npy", ".hdr", ".zarr"])
+@pytest.mark.parametrize("report", [False, True])
+def test_weights_of_a_large_image_are_computed_once_and_never_held(
+    sepnmf_says, cube, in_chunks, monkeypatch, ending, report
+):
+    write(Path(f"scene{ending}"), cube[0])
+    drawn, solved, held = [], [], []
+    solve, compute = least_squares.nnls_by_parts, da.Array.compute
+
+    def counted(chunk, *rest):
+        solved.append(chunk.shape[1])
+        return solve(chunk, *rest)
+
+    def watched(array, **options):
+        held.append(array.shape)
+        return compute(array, **options)
+
+    monkeypatch.setattr(least_squares, "nnls_by_parts", counted)
+    monkeypatch.setattr(da.Array, "compute", watched)
+    monkeypatch.setattr(
+        "sepnmf.cli.pictures.draw_maps", lambda path, maps, labels: drawn.append(maps) or path
+    )
+    monkeypatch.setattr("sepnmf.overview.SIDE", 5)  # every third line and sample
+    words = ["--memory", "1GB", *(["--report"] if report else [])]
+    code, _, err = sepnmf_says("unmix", f"scene{ending}", "-r", 3, "-m", "spa", *words)
+    assert (code, err) == (0, "")
+    assert sum(solved) == LINES * SAMPLES
+    assert held  # what is watched is what is called
+    assert (3, LINES * SAMPLES) not in held
+    maps = sepnmf.io.read(f"scene-unmixed/abundances{ending}")
+    assert maps.M.dtype == np.float32
+    pictures = maps.M.reshape(3, LINES, SAMPLES)[:, ::3, ::3]
+    np.testing.assert_array_equal(drawn[0], pictures)
+
+
+@pytest.mark.parametrize("ending", [".npy", ".zarr"])
+def test_a_large_matrix_of_pixels_is_unmixed_in_matlabs_order(sepnmf_says, cube, in_chunks, ending):
+    write(Path(f"flat{ending}"), np.ascontiguousarray(cube[0].transpose(2, 1, 0).reshape(BANDS, -1)))
+    shape = ("--shape", f"{LINES}x{SAMPLES}")
+    code, out, err = sepnmf_says(
+        "unmix", f"flat{ending}", "-r", 3, "-m", "spa", *shape, "--json", "--memory", "1GB"
+    )
+    assert (code, err) == (0, "")
+    pixels = cube[0].reshape(-1, BANDS).T
+    anchors = [row["line"] * SAMPLES + row["sample"] for row in json.loads(out)["anchors"]]
+    assert sorted(anchors) == cube[1].tolist()
+    maps = sepnmf.io.read(f"flat-unmixed/abundances{ending}")
+    assert maps.image_shape == (LINES, SAMPLES)
+    np.testing.assert_allclose(maps.M, sepnmf.nnls(pixels[:, anchors], pixels), atol=1e-6)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("side", [600, 5, 1])
+def test_pictures_of_a_large_image_are_those_of_a_small_one(monkeypatch, cube, order, side):
+    monkeypatch.setattr(overview, "SIDE", side)
+    M = cube[0].reshape(-1, BANDS).T
+    small = sepnmf.io.Data(M=M, file=Path("a.npy"), image_shape=(LINES, SAMPLES), image_order=order)
+    large = replace(small, M=da.from_array(M, chunks=(BANDS, 17)))
+    np.testing.assert_allclose(overview.scene(large), overview.scene(small), rtol=1e-12)
+    W = M[:, cube[1]]
+    found, expected = (overview.maps_from(data, data.M, W) for data in (large, small))
+    assert max(found.shape[1:]) <= max(side, 1)
+    np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
 # topics ------------------------------------------------------------------------------------------------
@@ -352,6 +431,11 @@ def option(key, value):
         (["select", "absent.npy", "-r", "2"], "absent.npy"),
         (["select", "signed.npy", "-r", "2"], "--negative clip"),
         (["select", "M.npy", "-r", "2", "--out", "M.npy"], "M.npy is a file, not a folder"),
+        (
+            ["select", "M.npy", "-r", "2", "--memory", "much"],
+            "--memory must be a number of bytes such as 2GB",
+        ),
+        (["unmix", "M.npy", "-r", "2", "--memory", "1MB"], "--memory must be at least 700 MB"),
         (["compare", "M.npy", "-r", "2", "-m", "magic"], "--method must be one of 'auto'"),
         (["magic"], "No such command 'magic'"),
     ],
@@ -395,7 +479,8 @@ def test_help_loads_nothing_heavy():
     code = (
         "import sys\nfrom sepnmf.cli import run\n"
         "try:\n    run()\nexcept SystemExit as end:\n    assert end.code == 0\n"
-        "heavy = {'numpy', 'scipy', 'numba', 'sklearn', 'pandas', 'matplotlib', 'dask'} & set(sys.modules)\n"
+        "heavy = {'numpy', 'scipy', 'numba', 'sklearn', 'pandas', 'matplotlib', 'dask', 'zarr'}\n"
+        "heavy &= set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
     for words in (["--help"], ["select", "--help"], ["reproduce", "-h"]):

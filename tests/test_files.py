@@ -5,20 +5,36 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import dask
 import h5py
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zarr
 from dask import array as da
 from scipy import io, sparse
 from spectral.io import envi as spectral_envi
 
 import malformed
-from sepnmf.io import READERS, Data, guards, read, read_names, stored, tables, write_cube
+from sepnmf.io import (
+    READERS,
+    Data,
+    cubes,
+    guards,
+    memory,
+    read,
+    read_maps,
+    read_names,
+    stored,
+    tables,
+    write_cube,
+)
 from sepnmf.io.arrays import read_npy
+from sepnmf.io.cubes import write_region
 from sepnmf.io.envi import read_envi
+from sepnmf.io.zarrs import read_zarr
 from sepnmf.validation import check_columns
 
 RNG = np.random.default_rng(0)
@@ -325,7 +341,7 @@ def save_envi(path, interleave="bsq", dtype="f8", byteorder=0, ext=".img", **met
 @pytest.mark.parametrize("interleave", ["bsq", "bil", "bip"])
 @pytest.mark.parametrize("byteorder", [0, 1])
 @pytest.mark.parametrize("dtype", REAL)
-def test_envi_of_spectral_is_read_at_once_and_in_parts(tmp_path, monkeypatch, interleave, byteorder, dtype):
+def test_envi_of_spectral_is_read_at_once_and_in_parts(tmp_path, interleave, byteorder, dtype):
     path = tmp_path / "a.hdr"
     expected = save_envi(path, interleave, dtype, byteorder)
     data = read(path)
@@ -334,11 +350,15 @@ def test_envi_of_spectral_is_read_at_once_and_in_parts(tmp_path, monkeypatch, in
     assert data.wavelengths == tuple(400.5 + j for j in range(6))
     assert data.row_names == tuple(f"b{j}" for j in range(6))
 
-    monkeypatch.setattr(stored, "CHUNK", 2 * 4 * 6 * np.dtype(dtype).itemsize)
-    lazy = read_envi(path, large=0).M
-    assert isinstance(lazy, da.Array)
-    assert lazy.chunks == ((6,), (8, 4))  # two lines of four samples, then one
-    assert_same(lazy.compute(scheduler="single-threaded"), expected)
+    for chunk, widths in [
+        (2 * 4 * 6 * 8, (8, 4)),  # two lines of four samples, then one
+        (3 * 6 * 8, (3, 1, 3, 1, 3, 1)),  # a line is too long
+        (0, (1,) * 12),
+    ]:
+        lazy = read_envi(path, large=0, chunk=chunk).M
+        assert isinstance(lazy, da.Array)
+        assert lazy.chunks == ((6,), widths)
+        assert_same(lazy.compute(scheduler="single-threaded"), expected)
 
 
 @pytest.mark.parametrize(
@@ -400,10 +420,9 @@ def test_mtx_of_scipy_may_be_dense_or_symmetric(tmp_path):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("array", [M, CUBE, CUBE.astype(">f4")], ids=["matrix", "image", "swapped"])
-def test_npy_is_read_in_parts_when_large(tmp_path, monkeypatch, array, order):
-    monkeypatch.setattr(stored, "CHUNK", 100)
+def test_npy_is_read_in_parts_when_large(tmp_path, array, order):
     np.save(tmp_path / "a.npy", np.asarray(array, order=order))
-    at_once, lazy = read(tmp_path / "a.npy"), read_npy(tmp_path / "a.npy", large=0)
+    at_once, lazy = read(tmp_path / "a.npy"), read_npy(tmp_path / "a.npy", large=0, chunk=200)
     assert isinstance(lazy.M, da.Array)
     assert len(lazy.M.chunks[0]) == 1
     assert len(lazy.M.chunks[1]) > 1
@@ -428,10 +447,134 @@ def test_a_chunk_can_be_read_by_another_process_and_keeps_no_map_open(tmp_path):
     found = lazy.compute(scheduler="single-threaded")
     assert_same(found, expected)
     assert type(found) is np.ndarray
-    part = stored.read_part(stored.Stored(str(tmp_path / "a.img"), np.dtype("f8"), 6, 3, 4), 1, (0, 0))
+    where = stored.Stored(str(tmp_path / "a.img"), np.dtype("f8"), 6, 3, 4)
+    part = stored.read_part(where, slice(1, 2), slice(None))
     while part.base is not None:
         part = part.base
     assert type(part) is np.ndarray
+
+
+def test_a_relative_path_is_absolute_to_workers(tmp_path, monkeypatch):
+    expected = save_envi(tmp_path / "a.hdr")
+    np.save(tmp_path / "a.npy", CUBE)
+    zarr.save_array(str(tmp_path / "a.zarr"), CUBE)
+    monkeypatch.chdir(tmp_path)
+    lazy = [read(name, in_parts=True).M for name in ("a.npy", "a.zarr", "a.hdr", "a.img")]
+    monkeypatch.chdir("/")
+    for M, wanted in zip(lazy, [BY_PIXEL, BY_PIXEL, expected, expected], strict=True):
+        assert isinstance(M, da.Array)
+        assert_same(M.compute(scheduler="single-threaded"), wanted)
+
+
+@pytest.mark.parametrize("size", ["1GB", 10**9, "0.9 GB", "800 MB"])
+def test_memory_bounds_what_is_read_at_once(tmp_path, monkeypatch, size):
+    with dask.config.set(num_workers=4):
+        bounds = memory.limits(size)
+    nbytes = {"1GB": 10**9, "0.9 GB": 9 * 10**8, "800 MB": 8 * 10**8}.get(size, size)
+    assert bounds == {"large": nbytes // 4, "chunk": nbytes // 64}
+    with dask.config.set(num_workers=1):
+        assert memory.limits("64GB")["chunk"] == stored.CHUNK
+    columns = 10**6
+    np.lib.format.open_memmap(tmp_path / "a.npy", "w+", np.uint8, (40, columns))
+    with dask.config.set(num_workers=4):
+        M = read(tmp_path / "a.npy", memory=size).M
+    assert isinstance(M, da.Array)
+    assert 0.9 * bounds["chunk"] < 8 * 40 * max(M.chunks[1]) <= bounds["chunk"]
+    np.lib.format.open_memmap(tmp_path / "a.npy", "w+", np.uint8, (10, nbytes // 4 // 80))
+    assert isinstance(read(tmp_path / "a.npy", memory=size).M, np.ndarray)
+
+
+@pytest.mark.parametrize("size", ["much", "", "-1GB", 0, "1kB", "699MB", float("inf"), float("nan")])
+def test_too_little_memory_is_refused(tmp_path, size):
+    np.save(tmp_path / "a.npy", M)
+    with pytest.raises(ValueError, match=r"^memory must be (at least 700 MB|a number of bytes such as 2GB)"):
+        read(tmp_path / "a.npy", memory=size)
+
+
+@pytest.mark.parametrize("options", [{"memory": "2GB"}, {"in_parts": True}])
+def test_what_is_read_at_once_takes_no_bounds(tmp_path, options):
+    np.savez(tmp_path / "a.npz", M)
+    with pytest.raises(
+        ValueError, match=rf"^{next(iter(options))} is for \.npy, \.hdr and \.zarr, and the file"
+    ):
+        read(tmp_path / "a.npz", **options)
+
+
+# Zarr.
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("dtype", ["f8", "f4", ">f4", "i2", "u1"])
+@pytest.mark.parametrize("shape", ["matrix", "image"])
+def test_zarr_is_read_at_once_and_in_parts(tmp_path, version, dtype, shape):
+    array = (100 * (M if shape == "matrix" else CUBE)).astype(dtype)
+    path = tmp_path / "a.zarr"
+    chunks = (2, 3) if shape == "matrix" else (2, 3, 4)
+    stored_array = zarr.create_array(
+        str(path), shape=array.shape, chunks=chunks, dtype=array.dtype, zarr_format=version
+    )
+    stored_array[...] = array
+    expected = array if shape == "matrix" else array.reshape(12, 6).T
+    expected = expected.astype(array.dtype.newbyteorder("="))
+    data = read(path)
+    assert_same(data.M, expected)
+    assert data.image_shape == (None if shape == "matrix" else (3, 4))
+    for chunk in (1, 150, 300, 10**6):
+        lazy = read_zarr(path, large=0, chunk=chunk).M
+        assert isinstance(lazy, da.Array)
+        assert len(lazy.chunks[0]) == 1
+        assert_same(pickle.loads(pickle.dumps(lazy)).compute(scheduler="single-threaded"), expected)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "chunk", "widths"),
+    [
+        ("f8", 8 * 6 * 11, (24, 24, 12)),  # eleven lines have room, so eight, then what is left
+        ("f8", 8 * 6 * 3, (9, 9, 9, 9, 9, 9, 6)),  # only three have
+        ("u1", 8 * 6 * 3, (12,) * 5),  # of a small type, four are few bytes
+        ("u1", 8 * 6 - 1, (12,) * 5),
+        ("u1", 23, (1,) * 60),
+    ],
+)
+def test_chunks_are_of_whole_chunks_of_zarr_where_these_are_small(tmp_path, dtype, chunk, widths):
+    path = tmp_path / "a.zarr"
+    numbers = np.arange(120).reshape(20, 3, 2).astype(dtype)
+    zarr.create_array(str(path), data=numbers, chunks=(4, 2, 2))
+    lazy = read_zarr(path, large=0, chunk=chunk).M
+    assert lazy.chunks[1] == widths
+    assert_same(lazy.compute(scheduler="single-threaded"), numbers.reshape(60, 2).T)
+
+
+def test_a_group_of_zarr_says_which_arrays_it_has(tmp_path):
+    group = zarr.open_group(str(tmp_path / "a.zarr"), mode="w")
+    group.create_group("other")
+    with pytest.raises(ValueError, match=r"^a\.zarr is a Zarr group without an array\.$"):
+        read(tmp_path / "a.zarr")
+    for name in ("scene", "mask"):
+        group.create_array(name, data=CUBE)
+    with pytest.raises(ValueError, match=r"with the arrays 'mask', 'scene': give the .* as a\.zarr/mask\.$"):
+        read(tmp_path / "a.zarr")
+    data = read(tmp_path / "a.zarr/scene")
+    assert_same(data.M, BY_PIXEL)
+    assert write_cube(tmp_path / "maps", H, data, NAMES).suffix == ".zarr"
+
+
+def test_a_zarr_that_holds_less_than_it_claims_is_refused_before_its_chunks_are_counted(tmp_path):
+    path = tmp_path / "a.zarr"
+    zarr.create_array(str(path), shape=(10**6, 10**6, 10**3), chunks=(100, 100, 100), dtype="f8")
+    with pytest.raises(ValueError, match="more than 100 times its size on disk"):
+        read(path)
+
+
+def test_a_damaged_chunk_is_found_when_it_is_read_and_told_in_one_line(tmp_path):
+    path = tmp_path / "a.zarr"
+    zarr.save_array(str(path), CUBE)
+    lazy = read(path, in_parts=True).M
+    for chunk in (path / "c").rglob("*"):
+        if chunk.is_file():
+            chunk.write_bytes(chunk.read_bytes()[:20])
+    with pytest.raises(ValueError, match=r"^a\.zarr cannot be read as a Zarr array: [^\n]*$"):
+        lazy.compute(scheduler="single-threaded")
 
 
 # Options.
@@ -460,11 +603,13 @@ def test_an_unknown_ending_lists_the_known(tmp_path):
         ("h5py", "a.mat"),
         ("spectral", "a.hdr"),
         ("dask", "a.npy"),
+        ("zarr", "a.zarr"),
     ],
 )
 def test_a_missing_library_is_named(tmp_path, monkeypatch, library, name):
     save_hdf5(tmp_path / "a.mat", False, A=M)
     np.save(tmp_path / "a.npy", M)
+    (tmp_path / "a.zarr").mkdir()
     for path in ("a.parquet", "a.hdr"):
         (tmp_path / path).write_text("anything")
     for module in [m for m in sys.modules if m.split(".")[0] == library]:
@@ -477,7 +622,8 @@ def test_a_missing_library_is_named(tmp_path, monkeypatch, library, name):
 def test_importing_the_room_loads_nothing_heavy():
     code = (
         "import sys, sepnmf.io\n"
-        "heavy = {'pandas', 'pyarrow', 'h5py', 'spectral', 'dask', 'numba', 'sklearn'} & set(sys.modules)\n"
+        "heavy = {'pandas', 'pyarrow', 'h5py', 'spectral', 'dask', 'zarr', 'numba', 'sklearn'}\n"
+        "heavy &= set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -600,10 +746,11 @@ def test_maps_of_envi_are_envi_on_the_same_ground(tmp_path, interleave, lazy):
     again = read(path)
     assert_same(again.M, H.astype("f4"))
     assert again.image_shape == (3, 4)
+    assert_same(read_maps(path, 2), MAPS[::2, ::2].transpose(2, 0, 1).astype("f4"))
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-@pytest.mark.parametrize("suffix", [".npy", ".npz", ".mat"])
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".mat", ".zarr"])
 @pytest.mark.parametrize("order", ["C", "F", None])
 def test_maps_of_arrays_are_arrays(tmp_path, suffix, lazy, order):
     like = Data(
@@ -614,10 +761,15 @@ def test_maps_of_arrays_are_arrays(tmp_path, suffix, lazy, order):
         like, expected = replace(like, image_shape=None), H
     path = write_cube(tmp_path / f"maps{suffix}", lazy_or_not(H, lazy), like, NAMES)
     assert path == tmp_path / f"maps{suffix}"
-    load = {".npy": np.load, ".npz": np.load, ".mat": io.loadmat}[suffix]
+    load = {".npy": np.load, ".npz": np.load, ".mat": io.loadmat, ".zarr": zarr.open_array}[suffix]
     found = load(path)
-    array = found if suffix == ".npy" else found["abundances"]
-    assert_same(array, expected)
+    array = found if suffix in (".npy", ".zarr") else found["abundances"]
+    assert_same(array[...], expected)
+    if suffix == ".zarr":
+        assert found.attrs["names"] == NAMES
+    if suffix in (".npy", ".zarr") and order:
+        for step in (1, 2, 3):
+            np.testing.assert_array_equal(read_maps(path, step), expected[::step, ::step].transpose(2, 0, 1))
     if suffix == ".npz":
         assert list(found["names"]) == NAMES
         found.close()
@@ -646,14 +798,62 @@ def test_maps_must_suit_the_data(tmp_path):
             write_cube(tmp_path / "maps", bad, like, NAMES)
 
 
-def test_maps_that_fail_leave_the_old_ones_and_nothing_else(tmp_path):
+@pytest.mark.parametrize("order", ["C", "F", None])
+@pytest.mark.parametrize("widths", [(5, 5, 2), (4, 8), (1,) * 12, (12,), (3, 6, 3)])
+def test_no_two_tasks_write_to_one_chunk_of_zarr(tmp_path, monkeypatch, order, widths):
+    written = []
+
+    def note(file, *rest):
+        written.append((rest[-2], rest[-1].shape[1]))
+        write_region(file, *rest)
+
+    monkeypatch.setattr(cubes, "write_region", note)
+    like = Data(M=np.ones((6, 12)), file=tmp_path / "a.zarr", image_shape=(3, 4), image_order=order or "C")
+    if order is None:
+        like = replace(like, image_shape=None)
+    lazy = da.from_array(H.astype("f4"), chunks=(2, widths))
+    array = zarr.open_array(write_cube(tmp_path / "maps", lazy, like, NAMES))
+    assert array.dtype == np.float32
+    across = {"C": 4, "F": 3, None: 1}[order]
+    own = {"C": array.chunks[0], "F": array.chunks[1], None: array.chunks[1]}[order] * across
+    assert all(start % own == 0 and (width == own or start + width == 12) for start, width in written)
+    assert sum(width for _, width in written) == 12
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".zarr"])
+def test_a_task_that_is_repeated_does_no_harm(tmp_path, monkeypatch, suffix):
+    def twice(write, *rest):
+        write(*rest)
+        write(*rest)
+
+    monkeypatch.setattr(cubes, "write_chunk", twice)
+    like = Data(M=np.ones((6, 12)), file=tmp_path / f"a{suffix}", image_shape=(3, 4))
+    path = write_cube(tmp_path / "maps", lazy_or_not(H, True), like, NAMES)
+    assert_same(read(path).M, H)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".zarr"])
+def test_maps_that_fail_leave_the_old_ones_and_nothing_else(tmp_path, suffix):
     def fail(block):
         raise RuntimeError("no")
 
-    like = Data(M=np.ones((6, 12)), file=tmp_path / "a.npy", image_shape=(3, 4))
-    old = write_cube(tmp_path / "maps", H, like, NAMES).read_bytes()
+    like = Data(M=np.ones((6, 12)), file=tmp_path / f"a{suffix}", image_shape=(3, 4))
+    write_cube(tmp_path / "maps", 2 * H, like, NAMES)
+    (tmp_path / f"maps{suffix}.part").mkdir()  # of a command that was killed
+    write_cube(tmp_path / "maps", H, like, NAMES)
     failing = da.from_array(H, chunks=(2, 4)).map_blocks(fail, dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(RuntimeError):
         write_cube(tmp_path / "maps", failing, like, NAMES)
-    assert [path.name for path in tmp_path.iterdir()] == ["maps.npy"]
-    assert (tmp_path / "maps.npy").read_bytes() == old
+    assert [path.name for path in tmp_path.iterdir()] == [f"maps{suffix}"]
+    assert_same(read(tmp_path / f"maps{suffix}").M, H)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".zarr"])
+def test_a_folder_that_is_no_zarr_is_not_replaced(tmp_path, suffix):
+    (tmp_path / f"maps{suffix}").mkdir()
+    (tmp_path / f"maps{suffix}" / "thesis.txt").write_text("years of work")
+    like = Data(M=np.ones((6, 12)), file=tmp_path / f"a{suffix}", image_shape=(3, 4))
+    with pytest.raises(OSError, match="maps"):
+        write_cube(tmp_path / "maps", H, like, NAMES)
+    assert (tmp_path / f"maps{suffix}" / "thesis.txt").read_text() == "years of work"
+    assert [path.name for path in tmp_path.iterdir()] == [f"maps{suffix}"]

@@ -13,6 +13,7 @@ from sepnmf.chunked import Chunks
 from sepnmf.chunked.passes import Extent, with_unit_sums
 from sepnmf.columns import dense_columns, is_sparse, l1_lengths
 from sepnmf.io.data import Data
+from sepnmf.least_squares import nnls
 from sepnmf.metrics import rae
 from sepnmf.registry import DENSE_ONLY, METHODS, select
 from sepnmf.selection import Selection
@@ -85,9 +86,12 @@ def curve_of_residuals(M: Any, negative: Negative, random_state: int = 0) -> dic
 
 
 def scene(data: Data) -> Floats:
-    """The mean over the bands, as an image."""
-    mean = data.M.mean(axis=0)
-    return thinned(data.picture(np.asarray(mean.compute() if is_chunked(data.M) else mean)))
+    """The mean over the bands, as an image; of data in chunks, only the pixels that are shown are held."""
+    if is_chunked(data.M):
+        columns, shape = shown_pixels(data)
+        mean = data.M[:, columns].mean(axis=0).compute()
+        return np.reshape(mean, shape, order=data.image_order)
+    return thinned(data.picture(np.asarray(data.M.mean(axis=0))))
 
 
 def maps(data: Data, H: Any) -> Floats:
@@ -95,9 +99,35 @@ def maps(data: Data, H: Any) -> Floats:
     return np.stack([thinned(data.picture(np.asarray(row))) for row in H])
 
 
+def maps_from(data: Data, M: Any, W: Floats) -> Floats:
+    """The same, computed here; of data in chunks, only of the pixels that are shown."""
+    if not is_chunked(M):
+        return maps(data, nnls(W, M))
+    columns, shape = shown_pixels(data)
+    H: Any = nnls(W, M[:, columns])
+    return np.stack([np.reshape(row, shape, order=data.image_order) for row in H.compute()])
+
+
+def shown_pixels(data: Data) -> tuple[Ints, tuple[int, int]]:
+    """Columns of the pixels that a thinned picture shows, rising, and its lines and samples."""
+    if data.image_shape is None:
+        raise ValueError(f"{data.file.name} holds no image: its columns are not pixels.")
+    step = thinning(data.image_shape)
+    lines, samples = (np.arange(0, side, step) for side in data.image_shape)
+    columns = np.ravel_multi_index(
+        np.meshgrid(lines, samples, indexing="ij"), data.image_shape, order=data.image_order
+    )
+    return columns.ravel(order=data.image_order), (len(lines), len(samples))
+
+
+def thinning(shape: tuple[int, ...]) -> int:
+    """Every how manieth line and sample a picture of at most 600 a side has."""
+    return max(-(-side // SIDE) for side in shape)
+
+
 def thinned(picture: Floats) -> Floats:
     """A picture with every k-th line and sample, of at most 600 a side."""
-    step = max(-(-side // SIDE) for side in picture.shape)
+    step = thinning(picture.shape)
     return picture[::step, ::step]
 
 

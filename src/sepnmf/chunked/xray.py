@@ -15,13 +15,15 @@ from sepnmf.least_squares import cone_weights
 from sepnmf.methods.spa import ranked_scores
 from sepnmf.methods.xray import Cone, too_few
 from sepnmf.selection import Selection
-from sepnmf.typing import Floats, Ints
-from sepnmf.validation import Negative, check_choice, check_rank
+from sepnmf.typing import Floats, Ints, Seed
+from sepnmf.validation import Negative, check_choice, check_generator, check_rank
 
 EPS = float(np.finfo(np.float64).eps)
 
 
-def chunked_xray(M: Any, r: int, *, rule: str = "max", negative: Negative = "error") -> Selection:
+def chunked_xray(
+    M: Any, r: int, *, rule: str = "max", negative: Negative = "error", random_state: Seed = None
+) -> Selection:
     """`sepnmf.xray` on a Dask array: the same anchors, in two or three passes as a rule.
 
     XRAY on a few thousand columns is a guess. A pass asks every column whether it is farther from one of the
@@ -36,6 +38,8 @@ def chunked_xray(M: Any, r: int, *, rule: str = "max", negative: Negative = "err
         As in `sepnmf.xray`.
     rule : {"max"}
         The other rules compare all columns with all others, or draw among all.
+    random_state : None, int or numpy.random.Generator, default None
+        Not used: rule "max" draws nothing.
 
     Returns
     -------
@@ -44,6 +48,7 @@ def chunked_xray(M: Any, r: int, *, rule: str = "max", negative: Negative = "err
     """
     began = time.perf_counter()
     check_choice(rule, "rule", ("max",))
+    check_generator(random_state)
     chunks = Chunks(M).prepared(negative)
     rank = check_rank(r, chunks.shape[1])
     eps = float(np.finfo(resolution(chunks.array)).eps)

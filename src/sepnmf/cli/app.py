@@ -70,6 +70,8 @@ def complain(message: str, code: int = USERS) -> int:
 def in_words_of_the_shell(message: str) -> str:
     """What Python's messages say of arguments, said of options."""
     message = re.sub(r'\bnegative="(\w+)"', r"--negative \1", message)
+    message = re.sub(r"^in_parts is for", "--dask is for", message)
+    message = re.sub(r"^memory (is for|must be)", r"--memory \1", message)
     return re.sub(r"\bgot r=(\d+)", r"got --anchors \1", message)
 
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sepnmf.cli import cluster, work
 from sepnmf.cli import options as opt
-from sepnmf.cli import work
 from sepnmf.cli.app import UserError, app, command_line, say, show_json, show_table, versions
 from sepnmf.cli.options import Axis, Scale, Sign
-from sepnmf.cli.progress import bar
+from sepnmf.cli.progress import bar, passing
 
 if TYPE_CHECKING:
     from sepnmf.io import Data
@@ -35,6 +35,8 @@ def select(
     report: opt.Report = False,
     as_json: opt.Json = False,
     seed: opt.Seed = 0,
+    memory: opt.Memory = None,
+    dask: opt.Dask = None,
 ) -> None:
     """Find the columns that explain all the others.
 
@@ -45,20 +47,31 @@ def select(
 
     sides = None if picture is None else work.two_sides(picture, "--picture")
     given = work.method_options(set_)
-    data = work.load(file, variable=variable, header=header, index=index, shape=shape, axis=axis)
-    M, sign = work.prepared(data, negative)
-    r = work.how_many(M, anchors, sign, seed)
-    sel = work.choose(M, r, method, normalize, sign, seed, given)
-    fit = rae(M, sel.anchors)
-    folder = work.folder_for(file, out, "anchors")
-    content = work.record(
-        data, sel, fit, axis=axis.value, normalize=normalize.value, seed=seed, options=given
-    )
-    paths = work.write_anchors(folder, data, sel, content)
-    if report:
-        W = anchor_columns(M, sel.anchors)
-        scale = normalize is Scale.l1
-        paths.append(write_page(folder, data, M, sel, W, fit, scale, seed, anchor_images=sides))
+    with cluster.connected(dask, memory):
+        data = work.load(
+            file,
+            variable=variable,
+            header=header,
+            index=index,
+            shape=shape,
+            axis=axis,
+            memory=memory,
+            in_parts=dask is not None,
+        )
+        M, sign = work.prepared(data, negative)
+        r = work.how_many(M, anchors, sign, seed)
+        sel = work.choose(M, r, method, normalize, sign, seed, given)
+        with passing():
+            fit = rae(M, sel.anchors)
+        folder = work.folder_for(file, out, "anchors")
+        content = work.record(
+            data, sel, fit, axis=axis.value, normalize=normalize.value, seed=seed, options=given
+        )
+        paths = work.write_anchors(folder, data, sel, content)
+        if report:
+            W = anchor_columns(M, sel.anchors)
+            scale = normalize is Scale.l1
+            paths.append(write_page(folder, data, M, sel, W, fit, scale, seed, anchor_images=sides))
     show(data, sel, content, paths, as_json)
 
 
@@ -77,6 +90,8 @@ def unmix(
     report: opt.Report = False,
     as_json: opt.Json = False,
     seed: opt.Seed = 0,
+    memory: opt.Memory = None,
+    dask: opt.Dask = None,
 ) -> None:
     """Unmix a hyperspectral image: spectra of pure pixels, and a map of each.
 
@@ -85,39 +100,47 @@ def unmix(
     import numpy as np
 
     from sepnmf.cli.pictures import draw_maps, draw_spectra
-    from sepnmf.io import write_cube
+    from sepnmf.io import read_maps, write_cube
     from sepnmf.least_squares import nnls
     from sepnmf.metrics import rae
-    from sepnmf.overview import anchor_columns, maps
+    from sepnmf.overview import anchor_columns, maps, thinning
     from sepnmf.sources import is_chunked
 
     given = work.method_options(set_)
-    data = work.load(file, variable=variable, shape=shape)
-    if data.image_shape is None:
-        raise UserError(
-            f"{file.name} holds a matrix, not an image: if its columns are pixels, say --shape LINESxSAMPLES."
-        )
-    M, sign = work.prepared(data, negative)
-    r = work.how_many(M, anchors, sign, seed)
-    sel = work.choose(M, r, method, normalize, sign, seed, given)
-    fit = rae(M, sel.anchors)
-    W = anchor_columns(M, sel.anchors)
-    H: Any = nnls(W, M, sum_to_one=sum_to_one)
-    if is_chunked(H):
-        H = H.astype(np.float32).compute()
-    folder = work.folder_for(file, out, "unmixed")
-    labels = data.column_labels(sel.anchors)
-    content = work.record(data, sel, fit, normalize=normalize.value, seed=seed, options=given)
-    pictures = maps(data, H)
-    paths = [
-        *work.write_anchors(folder, data, sel, content),
-        work.write_columns(folder / "endmembers.csv", data, W, labels),
-        write_cube(folder / f"abundances{cube_ending(file)}", H, data, labels),
-        draw_maps(folder / "abundances.png", pictures, labels),
-        draw_spectra(folder / "endmembers.png", data, W, labels),
-    ]
-    if report:
-        paths.append(write_page(folder, data, M, sel, W, fit, normalize is Scale.l1, seed, maps=pictures))
+    with cluster.connected(dask, memory):
+        data = work.load(file, variable=variable, shape=shape, memory=memory, in_parts=dask is not None)
+        if data.image_shape is None:
+            raise UserError(
+                f"{file.name} holds a matrix, not an image: if its columns are pixels, say "
+                "--shape LINESxSAMPLES."
+            )
+        M, sign = work.prepared(data, negative)
+        r = work.how_many(M, anchors, sign, seed)
+        sel = work.choose(M, r, method, normalize, sign, seed, given)
+        with passing():
+            fit = rae(M, sel.anchors)
+        W = anchor_columns(M, sel.anchors)
+        H: Any = nnls(W, M, sum_to_one=sum_to_one)
+        folder = work.folder_for(file, out, "unmixed")
+        labels = data.column_labels(sel.anchors)
+        content = work.record(data, sel, fit, normalize=normalize.value, seed=seed, options=given)
+        paths = [
+            *work.write_anchors(folder, data, sel, content),
+            work.write_columns(folder / "endmembers.csv", data, W, labels),
+        ]
+        with passing():
+            lazy = is_chunked(H)
+            cube = write_cube(folder / "abundances", H.astype(np.float32) if lazy else H, data, labels)
+        # Weights that are never held are computed once, and shown from where they were written.
+        pictures = read_maps(cube, thinning(data.image_shape)) if lazy else maps(data, H)
+        paths += [
+            cube,
+            draw_maps(folder / "abundances.png", pictures, labels),
+            draw_spectra(folder / "endmembers.png", data, W, labels),
+        ]
+        if report:
+            scale = normalize is Scale.l1
+            paths.append(write_page(folder, data, M, sel, W, fit, scale, seed, maps=pictures))
     show(data, sel, content, paths, as_json)
 
 
@@ -304,11 +327,6 @@ def shown(value: Any) -> Any:
     return " ".join(map(str, value)) if isinstance(value, list) else value
 
 
-def cube_ending(file: Path) -> str:
-    """The ending of a cube in the format of a file."""
-    return file.suffix.lower() if file.suffix.lower() in (".npy", ".npz", ".mat") else ".hdr"
-
-
 def words_of(data: "Data", names: tuple[str, ...], together: Any) -> "Data":
     """The co-occurrences as data from the same file."""
     from dataclasses import replace
@@ -336,10 +354,7 @@ def write_page(
     labels = tuple(data.column_labels(sel.anchors))
     picture = None if data.image_shape is None else overview.scene(data)
     if "maps" not in more and data.image_shape is not None:
-        from sepnmf.least_squares import nnls
-
-        H: Any = nnls(W, M)
-        more["maps"] = overview.maps(data, H.compute() if is_chunked(H) else H)
+        more["maps"] = overview.maps_from(data, M, W)
     if "comparison" not in more and not is_chunked(M) and M.shape[0] * M.shape[1] <= FEW:
         quick = [name for name in overview.ready_methods() if name not in DENSE_ONLY and name != "auto"]
         with bar() as progress:

@@ -40,7 +40,7 @@ File = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="Matrix: .npy, .npz, .csv, .tsv, .parquet, .mat, .mtx, or an ENVI image (.hdr).",
+        help="Matrix: .npy, .npz, .csv, .tsv, .parquet, .mat, .mtx, .zarr, or an ENVI image (.hdr).",
         show_default=False,
     ),
 ]
@@ -143,6 +143,26 @@ Methods = Annotated[
         "-m",
         help="Only this method. Can be repeated; without, all that need no option.",
         autocompletion=method_names,
+        show_default=False,
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Memory to use on a machine, e.g. 2GB: ENVI, .npy and .zarr are read in parts that suit it.",
+        show_default=False,
+    ),
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Work on the Dask cluster with this scheduler, e.g. tcp://10.0.0.1:8786; local starts one here. "
+        "For ENVI, .npy and .zarr, which its workers must know by the same path. With several machines, "
+        ".zarr is the safe choice: no two of them write to one file.",
         show_default=False,
     ),
 ]

@@ -1,8 +1,9 @@
 """The paper's experiments from the command line."""
 
+from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import (
@@ -16,6 +17,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from sepnmf.cli import cluster
 from sepnmf.cli.app import INTERRUPTED, UserError, app, console
 
 if TYPE_CHECKING:
@@ -37,6 +39,17 @@ def reproduce(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("reproduced"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what is in the folder.")] = False,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask",
+            metavar="ADDRESS",
+            help="Run the trials on the Dask cluster with this scheduler; local starts one here. Its workers "
+            "need sepnmf[experiments] and SEPNMF_DATA; those of the searches, tune-*, keep what they have in "
+            "the folder of --out, which they must know by the same path.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Run the paper's experiments: tables, figures and a page that says which claims hold."""
     from sepnmf.experiments import EXPERIMENTS, TABLES, runner
@@ -64,7 +77,7 @@ def reproduce(
         TimeRemainingColumn(),
     )
     try:
-        with Progress(*columns, console=console) as bars:
+        with cluster.connected(dask) as client, backend(client), Progress(*columns, console=console) as bars:
             tasks: dict[str, TaskID] = {}
 
             def progress(experiment: "Experiment", done: int, total: int) -> None:
@@ -77,7 +90,8 @@ def reproduce(
                 out,
                 page=[EXPERIMENTS[name] for name in TABLES],
                 scale="quick" if quick else "full",
-                jobs=jobs or available_cores(),
+                jobs=jobs or (available_cores() if client is None else threads_of(client)),
+                workers=None if client is None else len(client.nthreads()),
                 resume=resume,
                 progress=progress,
                 say=lambda line: bars.console.print(line, markup=False, highlight=False, soft_wrap=True),
@@ -89,3 +103,18 @@ def reproduce(
         raise typer.Exit(2)
     text = f"{out / 'paper.md'} is the page; tables, figures and the manifest are in {out / 'paper'}."
     console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def backend(client: Any) -> AbstractContextManager[Any]:
+    """Joblib on a cluster, or here if there is none."""
+    if client is None:
+        return nullcontext()
+    import joblib
+
+    context: AbstractContextManager[Any] = joblib.parallel_config("dask")
+    return context
+
+
+def threads_of(client: Any) -> int:
+    """Threads of a cluster; 1 as long as it has no workers."""
+    return sum(client.nthreads().values()) or 1

@@ -25,12 +25,22 @@ def load(
     index: bool | None = None,
     shape: str | None = None,
     axis: Axis = Axis.columns,
+    memory: str | None = None,
+    in_parts: bool = False,
 ) -> "Data":
     """What is in a file, with what is to be chosen among as columns."""
     from sepnmf.io import read
 
     sides = None if shape is None else two_sides(shape, "--shape")
-    data = read(file, variable=variable, header=header, index=index, shape=sides)
+    data = read(
+        file,
+        variable=variable,
+        header=header,
+        index=index,
+        shape=sides,
+        memory=memory,
+        in_parts=in_parts,
+    )
     return data.transposed() if axis is Axis.rows else data
 
 
@@ -82,6 +92,7 @@ def prepared(data: "Data", negative: Sign) -> tuple[Any, "Negative"]:
 
 def how_many(M: Any, text: str, negative: "Negative", seed: int) -> int:
     """The number of anchors: as given, or the least that the data allow, with what they show."""
+    from sepnmf.chunked import drawn_by_lot
     from sepnmf.sources import is_chunked
     from sepnmf.tuning import estimate_rank
 
@@ -89,11 +100,10 @@ def how_many(M: Any, text: str, negative: "Negative", seed: int) -> int:
         return int(text)
     if text != "auto":
         raise UserError(f'--anchors must be a number from 1 on, or "auto", got {text!r}.')
-    if is_chunked(M):
-        raise UserError("--anchors auto needs data that fit into memory: say a number.")
     with bar() as progress:
         progress.add_task("how many anchors", total=None, now="")
-        estimate = estimate_rank(M, negative=negative, random_state=seed)
+        columns = drawn_by_lot(M, seed) if is_chunked(M) else M
+        estimate = estimate_rank(columns, negative=negative, random_state=seed)
     several = "" if estimate.certain else f" to {estimate.high}; {estimate.low} is taken, -r chooses another"
     complain(f"{estimate.evidence} Anchors: {estimate.low}{several}.")
     return estimate.low

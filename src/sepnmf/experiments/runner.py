@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -37,6 +38,7 @@ def reproduce(
     page: Sequence[Experiment] = (),
     scale: Scale = "full",
     jobs: int = 1,
+    workers: int | None = None,
     resume: bool = False,
     progress: Progress = lambda experiment, done, total: None,
     say: Callable[[str], None] = lambda line: None,
@@ -56,6 +58,8 @@ def reproduce(
         How many levels and trials.
     jobs : int, default 1
         Trials that run at a time, through joblib's backend. The results do not depend on it, but for seconds.
+    workers : int, optional
+        How many workers a cluster has, if joblib's backend is one; for the manifest.
     resume : bool, default False
         Go on with the results in `out`; nothing that is there is measured again.
     progress : callable, optional
@@ -75,7 +79,7 @@ def reproduce(
     """
     folder = out / "paper"
     folder.mkdir(parents=True, exist_ok=True)
-    note = begin_manifest(folder, [experiment.name for experiment in experiments], scale, jobs)
+    note = begin_manifest(folder, [experiment.name for experiment in experiments], scale, jobs, workers)
     frames = {}
     with Store(out / STORE) as store:
         if not resume and (store.experiments() or (out / SEARCHES).exists()):
@@ -116,10 +120,11 @@ def run_trials(
     if experiment.best is not None:
         searches = out / SEARCHES
         searches.mkdir(exist_ok=True)
-        extra = {"folder": str(searches)}
+        extra = {"folder": str(searches.resolve())}  # for workers elsewhere
     calls = (delayed(run_one)(experiment.run, trial, extra) for trial in missing)
-    # One at a time: a batch would be lost as a whole.
-    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    # One at a time: a batch would be lost as a whole. Joblib's Dask takes all cores of a cluster whatever
+    # n_jobs is, so that no more than this are handed out.
+    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
     results: Iterator[tuple[Row, list[Row]]] = parallel(calls)
     for done, (trial, rows) in enumerate(results, start=total - len(missing) + 1):
         store.add(experiment.name, trial, rows)
@@ -145,7 +150,9 @@ def write_results(experiment: Experiment, frame: "pd.DataFrame", folder: Path) -
         figure.savefig(folder / f"{name}.png", dpi=150)
 
 
-def begin_manifest(folder: Path, names: list[str], scale: Scale, jobs: int) -> dict[str, Any]:
+def begin_manifest(
+    folder: Path, names: list[str], scale: Scale, jobs: int, workers: int | None
+) -> dict[str, Any]:
     """Add what makes the results to the list of runs in manifest.json, before anything is measured."""
     note: dict[str, Any] = {
         "command": command(),
@@ -153,6 +160,7 @@ def begin_manifest(folder: Path, names: list[str], scale: Scale, jobs: int) -> d
         "scale": scale,
         "seeds": "part of each trial: see the tables",
         "jobs": jobs,
+        **({} if workers is None else {"workers": workers}),
         "threads per trial": 1,
         "began": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
@@ -190,8 +198,9 @@ def write(path: Path, text: str) -> None:
 
 
 def command() -> str:
-    """The command as it was typed, without the folder of the program."""
-    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    """The command as it was typed, without the folder of the program and the address of a cluster."""
+    typed = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    return re.sub(r"--dask[ =](?!local\b)\S+", "--dask ADDRESS", typed)
 
 
 def commit() -> str | None:

@@ -1,20 +1,23 @@
-"""Files people have: npy, npz, csv, tsv, parquet, mat, ENVI and mtx."""
+"""Files people have: npy, npz, csv, tsv, parquet, mat, ENVI, mtx and zarr."""
 
 import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from sepnmf.io.arrays import read_npy, read_npz
-from sepnmf.io.cubes import write_cube
+from sepnmf.io.cubes import read_maps, write_cube
 from sepnmf.io.data import Data
 from sepnmf.io.envi import header_beside, read_envi
 from sepnmf.io.market import read_mtx
 from sepnmf.io.matlab import read_mat
+from sepnmf.io.memory import limits
 from sepnmf.io.tables import read_names, read_parquet, read_table
+from sepnmf.io.zarrs import is_zarr, read_zarr
 from sepnmf.validation import check_count
 
-__all__ = ["READERS", "Data", "read", "read_names", "write_cube"]
+__all__ = ["READERS", "Data", "read", "read_maps", "read_names", "write_cube"]
 
 READERS: dict[str, Callable[..., Data]] = {
     ".npy": read_npy,
@@ -25,10 +28,18 @@ READERS: dict[str, Callable[..., Data]] = {
     ".mat": read_mat,
     ".hdr": read_envi,
     ".mtx": read_mtx,
+    ".zarr": read_zarr,
 }
 
 # Which formats an option is for.
-OPTIONS = {"variable": (".npz", ".mat"), "header": (".csv", ".tsv"), "index": (".csv", ".tsv")}
+IN_PARTS = (".npy", ".hdr", ".zarr")
+OPTIONS = {
+    "variable": (".npz", ".mat"),
+    "header": (".csv", ".tsv"),
+    "index": (".csv", ".tsv"),
+    "in_parts": IN_PARTS,
+    "memory": IN_PARTS,
+}
 
 
 def read(
@@ -38,14 +49,18 @@ def read(
     header: bool | None = None,
     index: bool | None = None,
     shape: tuple[int, int] | None = None,
+    in_parts: bool = False,
+    memory: int | str | None = None,
 ) -> Data:
     r"""Read a matrix, or an image whose pixels become the columns of one, from a file.
 
     The ending of the file's name says what it is: .npy, .npz (also SciPy's sparse matrices), .csv, .tsv,
-    .parquet, .mat (version 5 and 7.3), .hdr (ENVI; the data file beside the header will do as well) or .mtx.
+    .parquet, .mat (version 5 and 7.3), .hdr (ENVI; the data file beside the header will do as well), .mtx, or
+    .zarr, a folder that holds a Zarr array. (Of an image, one with whole lines in a chunk is read fastest.)
     An array of two dimensions is a matrix as it stands; one of three is an image of
     lines × samples × bands, which becomes a matrix of bands × pixels. Numbers keep their type and are not
-    checked. ENVI and .npy of more than 500 MB as float64 come as Dask arrays. Nothing is ever unpickled.
+    checked. ENVI, .npy and .zarr of more than 500 MB as float64 come as Dask arrays. Nothing is ever
+    unpickled.
 
     Parameters
     ----------
@@ -59,6 +74,11 @@ def read(
     shape : tuple of two ints, optional
         Lines and samples, if the columns of a matrix are the pixels of an image, one column of the image
         after another as MATLAB has them.
+    in_parts : bool, default False
+        Whether to have ENVI, .npy and .zarr as a Dask array whatever their size, for a cluster.
+    memory : int or str, optional
+        How much memory work on ENVI, .npy or .zarr may take on a machine, in bytes or as "2GB". Data of more
+        than a quarter of it as float64 come as Dask arrays, whose chunks are as small as it asks for.
 
     Returns
     -------
@@ -85,26 +105,40 @@ def read(
     """
     path = Path(file)
     check_file(path)
-    suffix = path.suffix.lower()
-    beside = None if suffix in READERS else header_beside(path)
-    if suffix not in READERS and beside is None:
+    beside = None if kind_of(path) in READERS else header_beside(path)
+    kind = kind_of(path) if beside is None else ".hdr"
+    if kind not in READERS:
         raise ValueError(
             f"{path.name} is of no kind known here: expected {', '.join(READERS)}, or an ENVI data file with "
             "its .hdr beside it."
         )
-    options = {"variable": variable, "header": header, "index": index}
+    options: dict[str, Any] = {"variable": variable, "header": header, "index": index}
+    options |= {"in_parts": in_parts or None, "memory": memory}
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
-        if suffix not in OPTIONS[name]:
-            raise ValueError(f"{name} is for {' and '.join(OPTIONS[name])}, and the file is {path.name}.")
-    data = read_envi(beside, data=path) if beside else READERS[suffix](path, **given)
+        if kind not in OPTIONS[name]:
+            *most, last = OPTIONS[name]
+            raise ValueError(f"{name} is for {', '.join(most)} and {last}, and the file is {path.name}.")
+    if memory is not None:
+        given |= limits(given.pop("memory"))
+    if in_parts:
+        del given["in_parts"]
+        given["large"] = 0
+    data = READERS[kind](path, **given) if beside is None else READERS[kind](beside, data=path, **given)
     return data if shape is None else with_shape(data, shape)
+
+
+def kind_of(path: Path) -> str:
+    """The ending of a file's name; an array inside a Zarr group has none."""
+    return ".zarr" if is_zarr(path) else path.suffix.lower()
 
 
 def check_file(path: Path) -> None:
     """Refuse a path that is no file or cannot be opened."""
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}.")
+    if path.is_dir() and is_zarr(path):
+        return
     if not path.is_file():
         raise ValueError(f"{path} is not a file.")
     with path.open("rb"):

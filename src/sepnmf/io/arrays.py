@@ -11,29 +11,34 @@ from scipy import sparse
 
 from sepnmf.io.data import Data
 from sepnmf.io.guards import check_size, parsing
-from sepnmf.io.stored import LARGE, Stored
+from sepnmf.io.stored import CHUNK, LARGE, Stored
 from sepnmf.io.variables import Variable, check_dimensions, check_real, choose, data_of, sparse_data_of
 
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 SPARSE_MEMBERS = {"format", "shape", "data"}
 
 
-def read_npy(file: Path, *, large: int = LARGE) -> Data:
+def read_npy(file: Path, *, large: int = LARGE, chunk: int = CHUNK) -> Data:
     """A matrix or an image from a .npy file; a Dask array if it has more than `large` bytes as float64."""
+    stored, image_shape = stored_npy(file)
+    return Data(M=stored.matrix(large, chunk), file=file, image_shape=image_shape)
+
+
+def stored_npy(file: Path) -> tuple[Stored, tuple[int, int] | None]:
+    """Where the numbers are, and lines and samples of an image."""
     with file.open("rb") as stream:
         shape, fortran, dtype = read_header(stream, file)
         offset = stream.tell()
     check_real(dtype, file)
     check_dimensions(shape, file)
+    location = str(file.resolve())  # for workers elsewhere
     if len(shape) == 2:
         rows, columns = shape
         axes = "lbs" if fortran else "bls"
-        stored = Stored(str(file), dtype, bands=rows, lines=columns, axes=axes, offset=offset)
-        return Data(M=stored.matrix(large), file=file)
+        return Stored(location, dtype, bands=rows, lines=columns, axes=axes, offset=offset), None
     lines, samples, bands = shape
     axes = "bsl" if fortran else "lsb"
-    stored = Stored(str(file), dtype, bands, lines, samples, axes, offset)
-    return Data(M=stored.matrix(large), file=file, image_shape=(lines, samples))
+    return Stored(location, dtype, bands, lines, samples, axes, offset), (lines, samples)
 
 
 def read_npz(file: Path, *, variable: str | None = None) -> Data:

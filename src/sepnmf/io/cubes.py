@@ -2,21 +2,25 @@
 
 import csv
 import os
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 from scipy import io
 
+from sepnmf.io.arrays import stored_npy
 from sepnmf.io.data import Data
-from sepnmf.io.envi import INTERLEAVES, axes_of, read_header
+from sepnmf.io.envi import INTERLEAVES, axes_of, data_beside, read_header, stored_envi
 from sepnmf.io.guards import needed
-from sepnmf.io.stored import Stored
+from sepnmf.io.stored import Stored, read_part
+from sepnmf.io.zarrs import has_metadata, is_zarr, open_array, read_pixels
+from sepnmf.sources import is_chunked
 from sepnmf.typing import Floats
 
 # Facts of an ENVI header that are true of the maps as well.
@@ -33,13 +37,13 @@ CARRIED = (
     "acquisition time",
 )
 
-SUFFIXES = (".npy", ".npz", ".mat", ".hdr", ".img", ".csv", ".tsv", ".parquet", ".mtx")
+SUFFIXES = (".npy", ".npz", ".mat", ".hdr", ".img", ".csv", ".tsv", ".parquet", ".mtx", ".zarr")
 
 
 def write_cube(path: str | Path, H: Any, like: Data, names: Sequence[str]) -> Path:
     """Write abundance maps in the format of the file that the data came from.
 
-    ENVI and .npy, .npz and .mat hold an image of lines × samples × r (r × n if the data are no image);
+    ENVI and .npy, .zarr, .npz and .mat hold an image of lines × samples × r (r × n if the data are no image);
     other formats have no images, and a .csv table of r rows is written. Each file is complete or not there.
 
     Parameters
@@ -47,7 +51,8 @@ def write_cube(path: str | Path, H: Any, like: Data, names: Sequence[str]) -> Pa
     path : path
         Where to; its ending, if it is that of a format, is replaced by the right one.
     H : ndarray or Dask array of shape (r, n)
-        Abundances. A Dask array is written to ENVI and .npy chunk by chunk.
+        Abundances. The chunks of a Dask array are written to ENVI, .npy and .zarr as they are computed, by
+        Dask's threads or on a cluster, whose workers must know the folder by the same path.
     like : Data
         The data.
     names : sequence of r str
@@ -90,20 +95,51 @@ def write_cube(path: str | Path, H: Any, like: Data, names: Sequence[str]) -> Pa
         return write_envi(target, H, like, like.image_shape, names)
     if suffix == ".npy":
         return write_npy(target, H, like)
+    if is_zarr(like.file):
+        return write_zarr(target, H, like, names)
     if suffix in (".npz", ".mat"):
         return write_variables(target, suffix, H, like, names)
     return write_table(target, H, like, names)
 
 
+def read_maps(path: Path, step: int) -> Floats:
+    """Every step-th line and sample of maps that `write_cube` has written, a map each.
+
+    For ENVI, .npy and .zarr, which data that are never held come from. The rest of the maps stays on disk.
+    """
+    if is_zarr(path):
+        return read_pixels(path, slice(None, None, step), slice(None, None, step))
+    is_npy = path.suffix == ".npy"
+    stored = stored_npy(path)[0] if is_npy else stored_envi(path, read_header(path), data_beside(path))
+    # Line by line, for the pages of a map count as memory.
+    lines = [
+        read_part(stored, slice(k, k + 1), slice(None, None, step)) for k in range(0, stored.lines, step)
+    ]
+    return np.concatenate(lines, axis=1)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A file to write to, which takes the place of `path` when it is complete."""
-    part = path.with_name(path.name + ".part")
+    """A file or a folder to write to, which takes the place of `path` when it is complete."""
+    part, old = appended(path, ".part"), appended(path, ".old")
+    remove(part)  # of a command that was killed
     try:
         yield part
+        if path.is_dir() and has_metadata(path):  # no system replaces a folder at once; another stays
+            remove(old)
+            os.replace(path, old)
         os.replace(part, path)
+        remove(old)
     finally:
-        part.unlink(missing_ok=True)
+        remove(part)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def appended(path: Path, suffix: str) -> Path:
@@ -111,22 +147,40 @@ def appended(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
-def blocks(H: Any) -> Iterator[tuple[NDArray[np.intp], Floats]]:
-    """The columns of H chunk by chunk: which, and their numbers."""
-    widths = (H.shape[1],) if isinstance(H, np.ndarray) else H.chunks[1]
-    stops = np.cumsum(widths)
-    for start, stop in zip(stops - widths, stops, strict=True):
-        yield np.arange(start, stop), np.asarray(H[:, start:stop])
+def fill(H: Any, write: Callable[[int, Floats], None]) -> None:
+    """Have all columns of H written: `write` gets the number of the first column, and columns.
+
+    A chunk of a Dask array is written by the task that has computed it. A task that is repeated, for a worker
+    was lost, writes the same numbers to the same place.
+    """
+    if not is_chunked(H):
+        write(0, H)
+        return
+    dask = needed("dask")
+    H = H.rechunk({0: -1}) if H.numblocks[0] > 1 else H
+    starts = np.cumsum([0, *H.chunks[1][:-1]])
+    task = dask.delayed(write_chunk, pure=False)
+    chunks = zip(starts, H.to_delayed().ravel(), strict=True)
+    dask.compute([task(write, int(start), numbers) for start, numbers in chunks])
 
 
-def fill(stored: Stored, H: Any, like: Data) -> None:
-    """Write the pixels of H into a file of the right size; only one chunk is in memory."""
-    order = like.image_order if like.image_shape else "C"
-    for pixels, numbers in blocks(H):
-        line, sample = np.unravel_index(pixels, (stored.lines, stored.samples), order=order)
-        mapped = np.memmap(stored.file, stored.dtype, "r+", stored.offset, stored.shape)
-        stored.image(mapped)[:, line, sample] = numbers
-        mapped.flush()
+def write_chunk(write: Callable[[int, Floats], None], start: int, numbers: Floats) -> None:
+    """Write one chunk: the task that progress is counted by."""
+    write(start, numbers)
+
+
+def write_pixels(stored: Stored, order: Literal["C", "F"], start: int, numbers: Floats) -> None:
+    """Write consecutive pixels into a file of the right size."""
+    pixels = np.arange(start, start + numbers.shape[1])
+    line, sample = np.unravel_index(pixels, (stored.lines, stored.samples), order=order)
+    mapped = np.memmap(stored.file, stored.dtype, "r+", stored.offset, stored.shape)
+    stored.image(mapped)[:, line, sample] = numbers
+    mapped.flush()
+
+
+def order_of(like: Data) -> Literal["C", "F"]:
+    """How the pixels follow each other; the columns of a matrix are lines of one."""
+    return like.image_order if like.image_shape else "C"
 
 
 def write_envi(target: Path, H: Any, like: Data, image_shape: tuple[int, int], names: Sequence[str]) -> Path:
@@ -148,10 +202,10 @@ def write_envi(target: Path, H: Any, like: Data, image_shape: tuple[int, int], n
     }
     image, text = appended(target, ".img"), appended(target, ".hdr")
     with replacing(image) as part, replacing(text) as part_of_text:
-        stored = Stored(str(part), np.dtype("<f4"), len(names), lines, samples, axes)
+        stored = Stored(str(part.resolve()), np.dtype("<f4"), len(names), lines, samples, axes)
         with part.open("wb") as stream:
             stream.truncate(prod(stored.shape) * stored.dtype.itemsize)
-        fill(stored, H, like)
+        fill(H, partial(write_pixels, stored, order_of(like)))
         envi.write_envi_header(str(part_of_text), facts)
     return text
 
@@ -170,10 +224,54 @@ def write_npy(target: Path, H: Any, like: Data) -> Path:
     with replacing(path) as part:
         mapped = npy.open_memmap(part, "w+", H.dtype, shape)
         axes = "lsb" if like.image_shape else "bls"
-        stored = Stored(str(part), H.dtype, r, lines, samples, axes, mapped.offset)
+        stored = Stored(str(part.resolve()), H.dtype, r, lines, samples, axes, mapped.offset)
         del mapped
-        fill(stored, H, like)
+        fill(H, partial(write_pixels, stored, order_of(like)))
     return path
+
+
+def write_zarr(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
+    """Maps as a Zarr array of H's own type.
+
+    Its chunks are those of H, cut to whole lines: no two tasks write to one chunk, for they would undo each
+    other's work.
+    """
+    path = appended(target, ".zarr")
+    r, n = H.shape
+    lines, samples = like.image_shape or (n, 1)
+    order = order_of(like)
+    along, across = (lines, samples) if order == "C" else (samples, lines)
+    width = H.chunks[1][0] if is_chunked(H) else n
+    step = min(max(width // across, 1), along)
+    if is_chunked(H):
+        H = H.rechunk((r, step * across))
+    shape: tuple[int, ...] = (r, n)
+    chunks: tuple[int, ...] = (r, step)
+    if like.image_shape is not None:
+        shape = (lines, samples, r)
+        chunks = (step, samples, r) if order == "C" else (lines, step, r)
+    with replacing(path) as part:
+        array = needed("zarr").open_array(str(part), mode="w", shape=shape, chunks=chunks, dtype=H.dtype)
+        array.attrs["names"] = list(names)
+        fill(H, partial(write_region, part.resolve(), like.image_shape, order))
+    return path
+
+
+def write_region(
+    file: Path, image_shape: tuple[int, int] | None, order: Literal["C", "F"], start: int, numbers: Floats
+) -> None:
+    """Write consecutive columns, whole lines of an image."""
+    array = open_array(file, "r+")
+    r, width = numbers.shape
+    if image_shape is None:
+        array[:, start : start + width] = numbers
+        return
+    lines, samples = image_shape
+    if order == "C":
+        array[start // samples : (start + width) // samples] = numbers.T.reshape(-1, samples, r)
+    else:
+        columns = slice(start // lines, (start + width) // lines)
+        array[:, columns] = numbers.T.reshape(-1, lines, r).transpose(1, 0, 2)
 
 
 def cube(H: Any, like: Data) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sepnmf.io.data import Data
 from sepnmf.io.guards import needed, parsing
-from sepnmf.io.stored import LARGE, Stored
+from sepnmf.io.stored import CHUNK, LARGE, Stored
 
 KIND = "an ENVI header"
 LARGEST_HEADER = 2**26
@@ -23,10 +23,21 @@ DTYPES = {
 DATA_SUFFIXES = ("", ".img", ".dat", ".raw", ".bin", ".bsq", ".bil", ".bip", ".hyspex")
 
 
-def read_envi(file: Path, *, data: Path | None = None, large: int = LARGE) -> Data:
+def read_envi(file: Path, *, data: Path | None = None, large: int = LARGE, chunk: int = CHUNK) -> Data:
     """An image from its header; a Dask array if it has more than `large` bytes as float64."""
     header = read_header(file)
-    numbers = data or data_beside(file)
+    stored = stored_envi(file, header, data or data_beside(file))
+    return Data(
+        M=stored.matrix(large, chunk),
+        file=file,
+        row_names=words(header, "band names", stored.bands),
+        wavelengths=wavelengths(header, stored.bands),
+        image_shape=(stored.lines, stored.samples),
+    )
+
+
+def stored_envi(file: Path, header: dict[str, Any], data: Path) -> Stored:
+    """Where the numbers are, by the facts of a header."""
     with parsing(file, KIND):
         lines, samples, bands = (integer(header, key) for key in ("lines", "samples", "bands"))
         offset = integer(header, "header offset")
@@ -36,14 +47,8 @@ def read_envi(file: Path, *, data: Path | None = None, large: int = LARGE) -> Da
             raise ValueError("compressed files are not supported, save it uncompressed")
         if header.get("file type") == "ENVI Spectral Library":
             raise ValueError("it is that of a spectral library, not of an image")
-        stored = Stored(str(numbers), dtype_of(header), bands, lines, samples, axes_of(header), offset)
-    return Data(
-        M=stored.matrix(large),
-        file=file,
-        row_names=words(header, "band names", bands),
-        wavelengths=wavelengths(header, bands),
-        image_shape=(lines, samples),
-    )
+        location = str(data.resolve())  # for workers elsewhere
+        return Stored(location, dtype_of(header), bands, lines, samples, axes_of(header), offset)
 
 
 def read_header(file: Path) -> dict[str, Any]:

@@ -29,16 +29,32 @@ def available_memory() -> int:
 
 def check_size(nbytes: int, file: Path) -> None:
     """Refuse to read what would not fit into memory, or what a small file only claims to hold."""
-    size = f"{file.name} would take {nbytes / 2**30:.1f} GiB of memory"
-    if nbytes > FREE_GROWTH and nbytes > GROWTH * file.stat().st_size:
-        raise ValueError(
-            f"{size}, more than {GROWTH} times its size on disk: it is damaged or meant to do harm; "
-            "if it is neither, save the data uncompressed."
-        )
+    check_claim(nbytes, file)
     if nbytes > available_memory():
         raise ValueError(
-            f"{size}, more than is available: save the data as .npy or ENVI, which are read in parts."
+            f"{file.name} would take {nbytes / 2**30:.1f} GiB of memory, more than is available: save the "
+            "data as .npy, .zarr or ENVI, which are read in parts."
         )
+
+
+def check_claim(nbytes: int, file: Path) -> None:
+    """Refuse a file, or a folder of files, that is small and claims to hold much."""
+    if nbytes > FREE_GROWTH and not is_as_large(file, nbytes // GROWTH):
+        raise ValueError(
+            f"{file.name} would take {nbytes / 2**30:.1f} GiB of memory, more than {GROWTH} times its size "
+            "on disk: it is damaged or meant to do harm; if it is neither, save the data uncompressed."
+        )
+
+
+def is_as_large(file: Path, nbytes: int) -> bool:
+    """Whether a file, or a folder of files, has so many bytes; a folder is read no further than that."""
+    files = iter([file]) if file.is_file() else (path for path in file.rglob("*") if path.is_file())
+    found = 0
+    for path in files:
+        found += path.stat().st_size
+        if found >= nbytes:
+            return True
+    return False
 
 
 def one_line(error: BaseException) -> str:
