@@ -5,9 +5,10 @@ How chunks are read, where the functions run and what happens when a worker is l
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any, Generic, TypeVar
+from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
@@ -22,7 +23,7 @@ from sepnmf.validation import Negative, check_choice
 Result = TypeVar("Result")
 Change = Callable[[Columns], Columns]
 
-PART = 2**18  # entries that are worked on at a time, in float64: what a core's cache holds
+PART = 2**20  # entries that are worked on at a time, in float64
 WIDEST = 2**21  # entries of the widest part, where columns are long
 TOGETHER = 16  # results that one task joins
 ROOMY = 1e120  # squared lengths beyond it, or below its inverse, need care
@@ -51,19 +52,25 @@ class Part:
         self.columns = reduce(lambda columns, change: change(columns), changes, in_float64(raw))
 
     @cached_property
-    def squares(self) -> Floats:
-        """Squared lengths of the columns."""
+    def measures(self) -> tuple[Floats, bool]:
+        """Squared lengths of the columns, and whether one of their entries may be negative."""
         columns = self.columns
         if is_sparse(columns) or columns.strides[1] != columns.itemsize:
-            return squared_lengths(columns)
+            return squared_lengths(columns), True
         squares = np.empty(columns.shape[1])
-        distances.squared_lengths(columns, squares)
-        return squares
+        return squares, distances.squared_lengths(columns, columns.view(np.int64), squares)
 
     @property
-    def least(self) -> float:
-        """The least entry as stored."""
-        return float(self.raw.data.min(initial=0.0) if is_sparse(self.raw) else self.raw.min())
+    def squares(self) -> Floats:
+        """Squared lengths of the columns."""
+        return self.measures[0]
+
+    @property
+    def has_negative(self) -> bool:
+        """Whether an entry is negative as it is stored."""
+        if self.columns is self.raw and not self.measures[1]:
+            return False
+        return bool((self.raw.data if is_sparse(self.raw) else self.raw).min(initial=0) < 0)
 
     def times(self, U: Floats) -> Floats:
         """UᵀM of these columns."""
@@ -184,20 +191,42 @@ class Chunks:
         return int(m), int(n)
 
     @cached_property
-    def delayed(self) -> list[Any]:
-        """The chunks, each to be read when it is needed."""
+    def pieces(self) -> list[tuple[Any, Ints]]:
+        """The array and the first columns of its chunks; or several, one for each chunk."""
         if self.array.numblocks[1] <= self.given.numblocks[1]:
-            return list(self.array.to_delayed().ravel())
+            return [(self.array, self.starts)]
         # Cut out one by one, for otherwise Dask holds what they are cut from.
         widths = zip(self.starts, self.array.chunks[1], strict=True)
-        cuts = [self.given[:, int(start) : int(start) + width] for start, width in widths]
-        return [cut.rechunk((-1, -1)).to_delayed().item() for cut in cuts]
+        cuts = [(self.given[:, int(start) : int(start) + width], start) for start, width in widths]
+        return [(cut.rechunk((-1, -1)), np.array([start])) for cut, start in cuts]
+
+    def tasks(self, function: Callable[..., Any], argument: Any, wanted: Ints | None = None) -> list[Any]:
+        """Tasks for all or for some chunks, in order, of which each returns [[function(block, argument)]].
+
+        Reading a chunk is part of the task, so that no chunk is kept or sent.
+        """
+        from dask import delayed  # type: ignore[attr-defined]
+
+        shared = delayed(argument, traverse=False)
+        found: list[Any] = []
+        for array, starts in self.pieces:
+            results = array.map_blocks(
+                on_one_core,
+                function,
+                shared,
+                self.changes,
+                starts,
+                name=f"on_one_core-{uuid4().hex}",
+                dtype=object,
+                chunks=((1,), (1,) * len(starts)),
+                meta=np.empty((0, 0), object),
+            )
+            found.extend(results.to_delayed().ravel())
+        return found if wanted is None else [found[k] for k in wanted]
 
     def loaded(self) -> Columns:
         """All columns as they are stored, in memory."""
-        from dask import compute  # type: ignore[attr-defined]
-
-        chunks = [Block(0, chunk, ()).stored for chunk in compute(*self.delayed)]  # type: ignore[no-untyped-call]
+        chunks = computed(self.tasks(stored_in_chunk, None))
         return sparse.csc_array(sparse.hstack(chunks)) if is_sparse(chunks[0]) else np.hstack(chunks)
 
     def changed(self, *changes: Change) -> "Chunks":
@@ -217,38 +246,23 @@ class Chunks:
 
         Results are joined in order and in groups, so that they do not pile up.
         """
-        from dask import compute, delayed  # type: ignore[attr-defined]
+        from dask import delayed  # type: ignore[attr-defined]
 
-        shared = delayed(reducers, traverse=False)
-        task = delayed(on_one_core, pure=False)
-        results = [
-            task(scan_chunk, shared, Block(int(first), None, self.changes), chunk)
-            for first, chunk in zip(self.starts, self.delayed, strict=True)
-        ]
-        together = delayed(join_results, pure=False)
+        results = self.tasks(scan_chunk, reducers)
+        together, shared = delayed(join_results, pure=False), delayed(reducers, traverse=False)
         while len(results) > 1:
             groups = [results[i : i + TOGETHER] for i in range(0, len(results), TOGETHER)]
             results = [together(shared, group) for group in groups]
-        with SingleBLAS():  # here, so that the tasks of this process need not change it
-            answer: tuple[Any, ...] = compute(results[0])[0]  # type: ignore[no-untyped-call]
+        answer: tuple[Any, ...] = computed(results)[0]
         return answer
 
     def take(self, numbers: Ints) -> Floats:
         """These columns, in float64 and after all changes; only the chunks they are in are read."""
-        from dask import compute, delayed  # type: ignore[attr-defined]
-
         places = np.searchsorted(self.starts, numbers, side="right") - 1
-        wanted = [(int(k), np.flatnonzero(places == k)) for k in np.unique(places)]
-        task = delayed(on_one_core, pure=False)
-        blocks = [Block(int(self.starts[k]), None, self.changes) for k, _ in wanted]
-        tasks = [
-            task(take_from_chunk, block, numbers[at], self.delayed[k])
-            for block, (k, at) in zip(blocks, wanted, strict=True)
-        ]
-        parts = compute(tasks)[0]  # type: ignore[no-untyped-call]
+        wanted = np.unique(places)
         found = np.empty((self.shape[0], len(numbers)))
-        for (_, at), part in zip(wanted, parts, strict=True):
-            found[:, at] = part
+        for k, part in zip(wanted, computed(self.tasks(take_from_chunk, numbers, wanted)), strict=True):
+            found[:, places == k] = part
         return found
 
     def glimpse(self) -> "Held":
@@ -259,30 +273,58 @@ class Chunks:
         return Held(numbers, without_bad(self.take(numbers)))
 
 
-def on_one_core(function: Callable[..., Result], *arguments: Any) -> Result:
-    """Call a function with BLAS on one thread: Dask has a task for every core."""
+def computed(tasks: list[Any]) -> list[Any]:
+    """The results of tasks."""
+    from dask import compute  # type: ignore[attr-defined]
+
+    with SingleBLAS():  # here, so that the tasks of this process need not change it
+        return [result[0, 0] for result in compute(*tasks)]  # type: ignore[no-untyped-call]
+
+
+def on_one_core(
+    chunk: Columns,
+    function: Callable[..., Any],
+    argument: Any,
+    changes: tuple[Change, ...],
+    starts: Ints,
+    block_id: tuple[int, int],
+) -> Any:
+    """Call a function of a chunk, with BLAS on one thread: Dask has a task for every core."""
     with SingleBLAS(), np.errstate(all="ignore"):
-        return function(*arguments)
+        return boxed(function(Block(int(starts[block_id[1]]), chunk, changes), argument))
 
 
-def scan_chunk(reducers: Sequence[Reducer[Any]], place: Block, chunk: Columns) -> tuple[Any, ...]:
+def boxed(result: Any) -> Any:
+    """A result as the only entry of an array, which is what tasks of Dask arrays return."""
+    box = np.empty((1, 1), object)
+    box[0, 0] = result
+    return box
+
+
+def scan_chunk(block: Block, reducers: Sequence[Reducer[Any]]) -> tuple[Any, ...]:
     """What each reducer makes of a chunk."""
-    block = replace(place, chunk=chunk)
     found: list[Any] = [None] * len(reducers)
     for part in block.parts():
         found = [reducer.more(known, part) for reducer, known in zip(reducers, found, strict=True)]
     return tuple(reducer.of_chunk(known, block) for reducer, known in zip(reducers, found, strict=True))
 
 
-def join_results(reducers: Sequence[Reducer[Any]], results: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+def join_results(reducers: Sequence[Reducer[Any]], boxes: Sequence[Any]) -> Any:
     """The results of several chunks as those of one."""
-    columns = zip(*results, strict=True)
-    return tuple(reduce(reducer.join, column) for reducer, column in zip(reducers, columns, strict=True))
+    columns = zip(*(box[0, 0] for box in boxes), strict=True)
+    joined = (reduce(reducer.join, column) for reducer, column in zip(reducers, columns, strict=True))
+    return boxed(tuple(joined))
 
 
-def take_from_chunk(place: Block, numbers: Ints, chunk: Columns) -> Floats:
-    """Columns of a chunk."""
-    return replace(place, chunk=chunk).dense(numbers)
+def take_from_chunk(block: Block, numbers: Ints) -> Floats:
+    """Those of some columns that are in a chunk."""
+    inside = (numbers >= block.first) & (numbers < block.first + block.chunk.shape[1])
+    return block.dense(numbers[inside])
+
+
+def stored_in_chunk(block: Block, _: None) -> Columns:
+    """All columns of a chunk as they are stored."""
+    return block.stored
 
 
 # What can be done to columns when they are read --------------------------------------------------------
@@ -373,7 +415,7 @@ class Inspection(Reducer[Entries]):
         raw, longest = part.raw, float(part.squares.max())
         none = np.zeros((0, 2), np.intp)
         bad = none if np.isfinite(longest) else positions(raw, lambda values: ~np.isfinite(values))
-        below = none if part.least >= 0 else positions(raw, lambda values: values < 0)
+        below = positions(raw, lambda values: values < 0) if part.has_negative else none
         return Entries(
             len(bad),
             place(bad, part.start),

@@ -27,11 +27,17 @@ def contenders(P, squares, levels, doubt, left, flags):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def squared_lengths(X, squares):  # type: ignore[no-untyped-def]
-    """Find the squared lengths of the columns, in one reading of contiguous rows, four at a time."""
+def squared_lengths(X, bits, squares):  # type: ignore[no-untyped-def]
+    """Find the squared lengths of the columns, in one reading of contiguous rows, four at a time.
+
+    `bits` is the memory of X seen as integers, whose signs are those of the entries; returns whether one is
+    negative (minus zero is). Signs can be joined in any order, so that they cost next to nothing; a minimum
+    cannot.
+    """
     m, n = X.shape
-    for start in range(0, n, 256):  # what stays in the first cache
-        stop = min(start + 256, n)
+    signs = 0
+    for start in range(0, n, 2048):  # what stays in the first cache
+        stop = min(start + 2048, n)
         for j in range(start, stop):
             squares[j] = 0.0
         i = 0
@@ -39,7 +45,10 @@ def squared_lengths(X, squares):  # type: ignore[no-untyped-def]
             for j in range(start, stop):
                 a, b, c, d = X[i, j], X[i + 1, j], X[i + 2, j], X[i + 3, j]
                 squares[j] += (a * a + b * b) + (c * c + d * d)
+                signs |= (bits[i, j] | bits[i + 1, j]) | (bits[i + 2, j] | bits[i + 3, j])
             i += 4
         for k in range(i, m):
             for j in range(start, stop):
                 squares[j] += X[k, j] * X[k, j]
+                signs |= bits[k, j]
+    return signs < 0
