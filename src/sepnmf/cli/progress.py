@@ -89,6 +89,7 @@ def passes(progress: Progress) -> Iterator[None]:
     """Show the passes over data in chunks, wherever Dask makes them, if Dask is there."""
     try:
         from dask.callbacks import Callback
+        from dask.utils import key_split
     except ImportError:
         yield
         return
@@ -97,7 +98,7 @@ def passes(progress: Progress) -> Iterator[None]:
 
     def begin(_: Any, state: dict[str, Any]) -> None:
         tasks = {*state["ready"], *state["waiting"]}
-        chunks = {key for key in tasks if str(key).startswith(CHUNK_TASKS)} or tasks
+        chunks = {key for key in tasks if key_split(key) in CHUNK_TASKS} or tasks
         counted.update(chunks)
         shown.saw(shown.total + len(chunks), shown.done)
 
