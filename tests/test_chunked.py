@@ -313,6 +313,14 @@ def test_views_of_memory_maps_are_read_from_the_file(tmp_path, memmaps_in_chunks
         np.testing.assert_array_equal(found, np.array(view), err_msg=name)
 
 
+def test_short_parts_of_many_rows_are_read_right(tmp_path, memmaps_in_chunks):
+    M = np.random.default_rng(0).random((300, 90))
+    whole = mapped(tmp_path, M)
+    for view in (whole, whole[7:290, 20:80], whole[::2]):
+        assert len(view) > sources.MANY_ROWS
+        np.testing.assert_array_equal(sources.in_chunks(view).compute(), np.array(view))
+
+
 def test_a_map_with_an_offset_or_foreign_bytes_is_read_right(tmp_path, memmaps_in_chunks):
     M = np.random.default_rng(0).integers(0, 1000, (7, 900)).astype(">i2")
     (tmp_path / "M.dat").write_bytes(b"header!" + M.tobytes())

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 # A memory map of more bytes than this is read in chunks of about so many bytes.
 LARGE = 500_000_000
 CHUNK = 64_000_000
+MANY_ROWS = 128  # the system maps up to 2 MB around an entry that is read
 
 
 def is_chunked(M: object) -> bool:
@@ -106,18 +107,34 @@ class Mapped:
         )
 
     def columns(self, start: int, stop: int) -> NDArray[Any]:
-        """Some columns, through a map of the file that lives as long as they do.
+        """Some columns, through a map of the file that lives as long as they do, or copied.
 
         A map that is kept open counts as memory once its pages were read, and cannot be sent to another
-        process.
+        process. Pages come in large pieces, so that short parts of very many rows are better copied.
         """
         rows = self.shape[0]
         size = (rows, stop - start)
+        if self.strides[1] == self.dtype.itemsize and rows > MANY_ROWS:
+            return self.copied(start, size)
         reach = sum((n - 1) * step for n, step in zip(size, self.strides, strict=True)) + self.dtype.itemsize
         begin = self.offset + start * self.strides[1]
         mapped = np.memmap(self.file, np.uint8, "r", begin, (reach if prod(size) else 0,))
         part = np.ndarray(size, self.dtype, mapped, strides=self.strides)
-        return part if self.dtype.isnative else part.astype(self.dtype.newbyteorder("="))
+        return native(part)
+
+    def copied(self, start: int, size: tuple[int, int]) -> NDArray[Any]:
+        """Some columns of contiguous rows, read row by row."""
+        part = np.empty(size, self.dtype)
+        with open(self.file, "rb", buffering=0) as stream:
+            for k, row in enumerate(part):
+                stream.seek(self.offset + k * self.strides[0] + start * self.strides[1])
+                stream.readinto(row.view(np.uint8))
+        return native(part)
+
+
+def native(array: NDArray[Any]) -> NDArray[Any]:
+    """The array in this machine's byte order."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def columns_of(mapped: Mapped, width: int, block_id: tuple[int, int]) -> NDArray[Any]:
