@@ -24,6 +24,9 @@ SUITE = [
 TUNING = ["test_exchange.py", "test_vertices.py", "test_rank.py", "test_auto.py"]
 TUNED_KERNELS = ("kernels/exchange.py", "kernels/vertices.py")
 
+CHUNKS = ["test_chunked.py"]
+CHUNKED_FILES = ("sources.py", "kernels/distances.py")
+
 # File under src/sepnmf, what stands there, what to put instead.
 MUTANTS = [
     # ADMM-P, update by update
@@ -143,6 +146,27 @@ MUTANTS = [
     ),
     # Picking
     ("selection.py", "np.argsort(-scores", "np.argsort(scores"),
+    # Data in chunks
+    ("chunked/spa.py", "farther = (values > top + rounding)", "farther = (values > 2 * top + rounding)"),
+    ("chunked/spa.py", "& (held.numbers < taken)", "& (held.numbers > taken)"),
+    ("chunked/spa.py", "rest -= np.outer(q, q @ rest)", "rest += 0"),
+    ("chunked/vca.py", "found.note(0, misplaced, held, misplaced >= 0, 0.0)", "pass"),
+    ("chunked/vca.py", "reach[:, zero] = 0.0", "pass"),
+    ("chunked/xray.py", "places = np.flatnonzero(left + doubt >= top - rounding)", "places = np.arange(0)"),
+    ("chunked/xray.py", "found, 2 * k + 1, gains", "found, 2 * k + 1, -gains"),
+    ("chunked/ppi.py", "later = (b.tops > a.tops)", "later = (b.tops >= a.tops)"),
+    ("chunked/ppi.py", "places = np.flatnonzero(part.squares)", "places = np.arange(len(part.squares))"),
+    ("chunked/moments.py", "sums.count * np.outer", "np.outer"),
+    ("chunked/moments.py", "if found.is_sharp(k):", "if True:"),
+    ("chunked/moments.py", "begin = part.start - first * BLOCK", "begin = 0"),
+    ("chunked/misfit.py", "a.residual + b.residual", "a.residual"),
+    ("chunked/screening.py", "if rest.residual >= left.residual:", "if True:"),
+    ("chunked/screening.py", "np.square(reach / lengths[nearest])", "np.square(reach)"),
+    ("chunked/passes.py", "min(filter(None, (a.first_bad, b.first_bad)), default=None)", "a.first_bad"),
+    ("kernels/distances.py", "doubt * squares[j] >= levels[k]", "doubt * squares[j] > 9 * levels[k]"),
+    ("kernels/distances.py", "for k in range(i, m):", "for k in range(m, m):"),
+    ("sources.py", "start = M.offset - M.offset % mmap.ALLOCATIONGRANULARITY", "start = M.offset"),
+    ("sources.py", "begin = self.offset + start * self.strides[1]", "begin = self.offset"),
 ]
 
 
@@ -159,7 +183,11 @@ def survives(name, old, new, place):
     env = os.environ | {"PYTHONPATH": str(place), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "0"]
     command += ["--override-ini", "addopts=--import-mode=importlib"]
-    suite = TUNING if name.startswith("tuning") or name in TUNED_KERNELS else SUITE
+    suite = SUITE
+    if name.startswith("tuning") or name in TUNED_KERNELS:
+        suite = TUNING
+    if name.startswith("chunked") or name in CHUNKED_FILES:
+        suite = CHUNKS
     tests = [str(ROOT / "tests" / file) for file in suite]
     try:
         run = subprocess.run(

@@ -96,15 +96,7 @@ def chunked_auto(
     found = auto(candidates.held.columns, r, random_state=rng, callback=callback, **options)
     polished = candidates.polished(found.anchors, options)
     scores = polished.scores if polished.scores is not None else found.scores[found.anchors]
-    last: dict[str, Any] = {
-        "start": "all columns",
-        "criterion": "residual",
-        "before": polished.before,
-        "after": polished.left.residual,
-        "exchanges": polished.exchanges,
-        "residual": polished.left.residual,
-        "settled": polished.settled,
-    }
+    last = {"start": "all columns"} | polished.told
     rows = len(found.history["start"])
     return Selection(
         **polished.chosen(scores, n),
@@ -249,6 +241,18 @@ class Polished:
     exchanges: int
     settled: bool
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What was done, as `auto` tells it of its answers."""
+        return {
+            "criterion": "residual",
+            "before": self.before,
+            "after": self.left.residual,
+            "exchanges": self.exchanges,
+            "residual": self.left.residual,
+            "settled": self.settled,
+        }
+
     def chosen(self, scores: Floats, n: int) -> dict[str, Any]:
         """Anchors, best first, and scores of all n columns."""
         all_scores = np.zeros(n)
@@ -298,17 +302,9 @@ def refined(M: Any, sel: Selection, **options: Any) -> Selection:
     options = {"negative": "allow", "normalize": "none"} | options
     polished = Candidates(chunks, held, 0.0).polished(np.arange(len(anchors)), options)
     scores = polished.scores if polished.scores is not None else sel.scores[anchors]
-    refinement = {
-        "criterion": "residual",
-        "before": polished.before,
-        "after": polished.left.residual,
-        "exchanges": polished.exchanges,
-        "residual": polished.left.residual,
-        "settled": polished.settled,
-    }
     seconds = sel.seconds + time.perf_counter() - began
     chosen = polished.chosen(scores, len(sel.scores))
-    return replace(sel, **chosen, refinement=refinement, seconds=seconds)
+    return replace(sel, **chosen, refinement=polished.told, seconds=seconds)
 
 
 def drawn_by_lot(M: Any, random_state: Seed) -> Floats:
