@@ -170,6 +170,20 @@ def test_of_equal_columns_the_first_is_chosen_and_none_twice(method):
     assert set(found.anchors) <= set(range(5))
 
 
+@pytest.mark.parametrize("method", NATIVE)
+def test_of_equal_columns_the_first_is_chosen_though_the_guess_was_made_with_another(method):
+    """The first look takes in columns from 1500 on, where there are copies of columns 300 to 303."""
+    rng = np.random.default_rng(1)
+    W = rng.random((12, 4))
+    M = W @ (0.5 * rng.dirichlet(np.ones(4), 6000).T + 0.125)
+    M[:, 300:304] = M[:, 1500:1504] = M[:, 5000:5004] = W
+    options = OPTIONS.get(method, {})
+    expected = sepnmf.select(M, 4, method, **options)
+    found = sepnmf.select(da.from_array(M, chunks=(12, 1500)), 4, method, **options)
+    assert set(expected.anchors) == {300, 301, 302, 303}
+    np.testing.assert_array_equal(found.anchors, expected.anchors)
+
+
 def test_clipping_and_keeping_negative_entries_are_those_of_data_in_memory():
     M, _ = make_dirichlet(0.3, m=20, n=300, r=4, random_state=0)
     assert (M < 0).any()
