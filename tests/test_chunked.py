@@ -184,6 +184,18 @@ def test_of_equal_columns_the_first_is_chosen_though_the_guess_was_made_with_ano
     np.testing.assert_array_equal(found.anchors, expected.anchors)
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("method", NATIVE)
+def test_columns_of_very_different_lengths_are_chosen_as_in_memory(method, seed):
+    """Most columns are not in the first look, the longest is a mixture, and it decides what XRAY sees."""
+    M, _ = make_dirichlet(0.05, m=15, n=6000, r=5, random_state=seed)
+    M = np.maximum(M, 0) * np.random.default_rng(seed).lognormal(0, 1, 6000)
+    options = OPTIONS.get(method, {})
+    expected = sepnmf.select(M, 5, method, **options)
+    found = sepnmf.select(da.from_array(M, chunks=(15, 1500)), 5, method, **options)
+    np.testing.assert_array_equal(found.anchors, expected.anchors)
+
+
 def test_clipping_and_keeping_negative_entries_are_those_of_data_in_memory():
     M, _ = make_dirichlet(0.3, m=20, n=300, r=4, random_state=0)
     assert (M < 0).any()
