@@ -154,7 +154,7 @@ MUTANTS = [
     ("chunked/vca.py", "reach[:, zero] = 0.0", "pass"),
     ("chunked/xray.py", "places = np.flatnonzero(left + doubt >= top - rounding)", "places = np.arange(0)"),
     ("chunked/xray.py", "found, 2 * k + 1, gains", "found, 2 * k + 1, -gains"),
-    ("chunked/ppi.py", "later = (b.tops > a.tops)", "later = (b.tops >= a.tops)"),
+    ("chunked/ppi.py", "(a.values < tops - self", "(a.values < tops + self"),
     ("chunked/ppi.py", "places = np.flatnonzero(part.squares)", "places = np.arange(len(part.squares))"),
     ("chunked/moments.py", "sums.count * np.outer", "np.outer"),
     ("chunked/moments.py", "if found.is_sharp(k):", "if True:"),
