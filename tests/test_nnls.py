@@ -308,3 +308,22 @@ def test_columns_added_one_by_one_end_where_all_at_once_do(name):
     for k in range(2, len(atoms) + 1):
         H = hull_weights(atoms[:k], C, np.column_stack([H, np.zeros(60)]))
     assert np.linalg.norm(C - H @ atoms, axis=1).max() <= 1e-11 * np.abs(atoms).max()
+
+
+def test_a_weight_that_vanishes_beside_another_does_not_become_negative():
+    """Met in XRAY: an atom's new weight was −3e-17 and its old one so large that the step did not see it."""
+    W = np.array(
+        [
+            [510.92930874259133, 0, 0, 0, 0],
+            [0, 648.7706116066611, 0, 0, 0],
+            [0, 0, 395.0688630174728, 0, 0],
+            [0, 0, 0, 474.22195568179325, 0],
+            [0, 0, 0, 101.83722764701061, 214.0902759502699],
+            [191.29690400617903, 0, 0, 422.77993663809235, -201.105521775324],
+            [341.9366529023169, 696.2905853179051, 0, 141.9165443038346, -67.5060432567416],
+        ]
+    ).T
+    m = np.array([516.9527064778878, 932.7057913969574, 0.01890990342090504, 0, 0])
+    h = nnls(W, m[:, None])[:, 0]
+    assert h.min() >= 0
+    assert np.linalg.norm(m - W @ h) <= optimize.nnls(W, m)[1] + 1e-9

@@ -240,7 +240,8 @@ def least_squares(atoms, C, simplex, H, P, barred, basis, T, short, long):  # ty
             while True:
                 step, blocking = 1.0, -1
                 for k in range(p):
-                    if z[k] <= 0.0 and h[P[k]] < step * (h[P[k]] - z[k]):
+                    # "<=": a z that vanishes beside h blocks too, or h would become negative.
+                    if z[k] < 0.0 and h[P[k]] <= step * (h[P[k]] - z[k]):
                         step, blocking = h[P[k]] / (h[P[k]] - z[k]), k
                 for k in range(p):
                     if blocking >= 0:
