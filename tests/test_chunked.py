@@ -141,7 +141,7 @@ def test_sparse_blocks_along_both_axes_are_put_together():
 
 
 @pytest.mark.parametrize("method", NATIVE)
-@pytest.mark.parametrize("factor", [1e-100, 1e100])
+@pytest.mark.parametrize("factor", [1e-165, 1e-100, 1e100])
 def test_squares_that_leave_the_range_do_no_harm(method, factor):
     M, _ = make_dirichlet(0.02, m=20, n=200, r=4, random_state=0)
     M = np.maximum(M, 0)
@@ -569,7 +569,13 @@ def test_fit_of_sparse_blocks_and_of_huge_entries():
     expected = sepnmf.metrics.rae(M, [1, 5, 9])
     blocks = da.from_array(M, chunks=(20, 60)).map_blocks(sparse.csc_array)
     assert sepnmf.metrics.rae(blocks, [1, 5, 9]) == pytest.approx(expected, abs=1e-9)
-    assert sepnmf.metrics.rae(in_chunks(1e100 * M, 1), [1, 5, 9]) == pytest.approx(expected, abs=1e-9)
+    for factor in (1e-200, 1e100):
+        assert sepnmf.metrics.rae(in_chunks(factor * M, 1), [1, 5, 9]) == pytest.approx(expected, abs=1e-9)
+
+
+def test_an_exact_fit_is_exact():
+    M, anchors = make_dirichlet(0.0, m=20, n=500, r=4, random_state=0)
+    assert 1 - sepnmf.metrics.rae(in_chunks(M, 0), anchors) < 1e-13
 
 
 def test_angles_take_columns_of_dask_arrays():
@@ -607,6 +613,24 @@ def test_the_estimator_fits_and_transforms_dask_arrays(method):
         sepnmf.SeparableNMF(4).fit(D[:3])
 
 
+def test_the_estimator_on_chunks_refuses_what_it_refuses_in_memory():
+    X = np.maximum(make_dirichlet(0.02, m=20, n=400, r=4, random_state=0)[0], 0).T
+    D = da.from_array(X, chunks=(90, 20))
+    model = sepnmf.SeparableNMF(4, method="spa").fit(D)
+    with pytest.raises(ValueError, match="Negative values in data passed to SeparableNMF"):
+        model.transform(-D).compute()
+    with pytest.raises(ValueError, match="Negative values in data passed to SeparableNMF"):
+        model.transform(-X)
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
+        sepnmf.SeparableNMF(2).fit(da.ones(4))
+    with pytest.raises(ValueError, match="negative entries"):
+        sepnmf.SeparableNMF(4, method="spa").fit(-D)
+    back = model.inverse_transform(model.transform(D))
+    assert isinstance(back, da.Array)
+    np.testing.assert_allclose(back.compute(), model.inverse_transform(model.transform(X)), atol=1e-9)
+    assert sepnmf.SeparableNMF(4, method="spa").fit(D.astype(np.float32)).components_.dtype == np.float32
+
+
 # Refusals ----------------------------------------------------------------------------------------------
 
 
@@ -628,6 +652,72 @@ def test_entries_are_refused_in_the_words_of_data_in_memory(screened, method, va
         with pytest.raises(ValueError, match="entries, the first at") as found:
             sepnmf.select(da.from_array(data, chunks=(3, 9)), 2, method)
         assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("method", NATIVE)
+def test_clipping_does_not_hide_what_is_infinite(method):
+    M = spoilt(-np.inf)
+    with pytest.raises(ValueError, match=r"2 NaN or infinite entries, the first at \(2, 40\)"):
+        sepnmf.select(da.from_array(M, chunks=(3, 9)), 2, method, negative="clip")
+    blocks = da.from_array(M, chunks=(6, 9)).map_blocks(sparse.csc_array)
+    with pytest.raises(ValueError, match="2 NaN or infinite entries"):
+        sepnmf.select(blocks, 2, method, negative="clip")
+
+
+@pytest.mark.parametrize("method", ["auto", *NATIVE])
+def test_empty_chunks_are_left_out(screened, method):
+    """Boolean indexing makes them."""
+    M, _ = make_dirichlet(0.02, m=10, n=300, r=3, random_state=0)
+    M = np.maximum(M, 0)
+    kept = np.arange(300) // 50 != 1
+    D = da.from_array(M, chunks=(10, 50))[:, da.from_array(kept, chunks=50)]
+    D.compute_chunk_sizes()
+    assert 0 in D.chunks[1]
+    options = OPTIONS.get(method, {})
+    found = sepnmf.select(D, 3, method, **options)
+    if method != "auto":
+        np.testing.assert_array_equal(found.anchors, sepnmf.select(M[:, kept], 3, method, **options).anchors)
+    weights = sepnmf.nnls(M[:, :3], D).compute()
+    np.testing.assert_allclose(weights, sepnmf.nnls(M[:, :3], M[:, kept]), atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(12, 18))
+@pytest.mark.parametrize("method", ["spa", "xray"])
+def test_a_first_look_at_fewer_columns_than_anchors_does_no_harm(method, seed, monkeypatch):
+    monkeypatch.setattr("sepnmf.chunked.passes.GLIMPSE", 2)
+    M = np.random.default_rng(seed).random((5, 9))
+    found = sepnmf.select(da.from_array(M, chunks=(5, 9)), 5, method)
+    np.testing.assert_array_equal(found.anchors, sepnmf.select(M, 5, method).anchors)
+
+
+def test_vca_knows_the_precision_of_float32():
+    rng = np.random.default_rng(0)
+    M = (rng.random((20, 2)) @ rng.random((2, 50))).astype(np.float32)
+    with pytest.raises(ValueError, match="ask for fewer") as expected:
+        sepnmf.vca(M, 4, random_state=0)
+    with pytest.raises(ValueError, match="ask for fewer") as found:
+        sepnmf.select(da.from_array(M, chunks=(20, 10)), 4, "vca", random_state=0)
+    assert str(found.value) == str(expected.value)
+
+
+def test_many_columns_that_may_object_are_asked_a_few_at_a_time(monkeypatch):
+    monkeypatch.setattr("sepnmf.chunked.guesses.WIDEST", 100)
+    monkeypatch.setattr("sepnmf.chunked.passes.GLIMPSES", 1)
+    M, _ = make_dirichlet(0.05, m=20, n=2000, r=5, random_state=0)
+    M = np.maximum(M, 0)
+    M[:, :300] = 0.0
+    for method in ("spa", "xray"):
+        found = sepnmf.select(da.from_array(M, chunks=(20, 600)), 5, method)
+        np.testing.assert_array_equal(found.anchors, sepnmf.select(M, 5, method).anchors)
+
+
+def test_weights_of_what_is_no_matrix_of_numbers_are_refused():
+    with pytest.raises(ValueError, match="2 dimension"):
+        sepnmf.nnls(np.eye(3), da.ones(3))
+    with pytest.raises(ValueError, match="must hold real numbers"):
+        sepnmf.nnls(np.eye(3), da.ones((3, 4), dtype=complex))
+    with pytest.raises(ValueError, match="In a part of a chunk, counted from its first column: M has 3 NaN"):
+        sepnmf.nnls(np.eye(3), da.full((3, 1), np.nan)).compute()
 
 
 def test_bad_entries_of_sparse_blocks_are_placed():

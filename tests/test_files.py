@@ -857,3 +857,12 @@ def test_a_folder_that_is_no_zarr_is_not_replaced(tmp_path, suffix):
         write_cube(tmp_path / "maps", H, like, NAMES)
     assert (tmp_path / f"maps{suffix}" / "thesis.txt").read_text() == "years of work"
     assert [path.name for path in tmp_path.iterdir()] == [f"maps{suffix}"]
+
+
+def test_writing_maps_touches_no_other_file(tmp_path):
+    np.save(tmp_path / "scene.npy", np.ones((4, 5, 6)))
+    (tmp_path / "maps.npy.old").write_text("mine")
+    scene = read(tmp_path / "scene.npy")
+    write_cube(tmp_path / "maps", np.ones((2, 20)), scene, ["a", "b"])
+    assert (tmp_path / "maps.npy.old").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["maps.npy", "maps.npy.old", "scene.npy"]

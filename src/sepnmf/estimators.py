@@ -42,23 +42,27 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return X
         if self.negative == "clip":
             return np.maximum(X, 0) if isinstance(X, np.ndarray) else X.maximum(0)
-        raise ValueError(
-            f"Negative values in data passed to {type(self).__name__}: pass "
-            'negative="clip" to set them to zero or negative="allow" to keep them.'
-        )
+        raise ValueError(negative_values(type(self).__name__))
 
     def _check_chunks(self, X: Any, *, reset: bool) -> Any:
         """Return X as a Dask array; its entries are looked at when they are read."""
         X = in_chunks(X)
-        n_features = X.shape[1] if X.ndim == 2 else 0
+        if X.ndim != 2:
+            raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: its shape is {X.shape}.")
+        n_features = X.shape[1]
         if reset:
             self.n_features_in_ = n_features
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_  # those of other data
         elif n_features != self.n_features_in_:
             raise ValueError(
                 f"X has {n_features} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
-        return X.map_blocks(clipped) if self.negative == "clip" else X
+        if self.negative == "clip":
+            return X.map_blocks(clipped)
+        # The method looks at the entries while it chooses; `transform` has to look itself.
+        return X if reset or self.negative == "allow" else X.map_blocks(without_negative, type(self).__name__)
 
     def _select(self, M: Floats | Sparse, r: int, columns: str) -> Selection:
         """Choose r columns of M; an error says which `columns` of the user's X they are."""
@@ -217,7 +221,7 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         self.n_iter_ = self.selection_.n_outer
         if is_chunked(X):
             chunks = Chunks(X.T)
-            self.components_ = np.ascontiguousarray(chunks.take(self.anchor_indices_).T)
+            self.components_ = np.ascontiguousarray(chunks.take(self.anchor_indices_).T, kind_of(X))
             self.reconstruction_err_ = float(np.sqrt(unexplained(chunks, self.components_.T).residual))
             return self._weights(X)
         self.components_ = np.ascontiguousarray(dense_columns(X.T, self.anchor_indices_).T)
@@ -262,7 +266,9 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
             X · `components_`.
         """
         check_is_fitted(self)
-        weights = check_array(X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
+        weights: Any = X
+        if not is_chunked(X):
+            weights = check_array(X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
         if weights.shape[1] != self.n_components_:
             raise ValueError(
                 f"X has {weights.shape[1]} columns, but there are {self.n_components_} components."
@@ -392,6 +398,26 @@ class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
         mask = np.zeros(self.n_features_in_, dtype=bool)
         mask[self.anchor_indices_] = True
         return mask
+
+
+def kind_of(X: Any) -> Any:
+    """The type of what is computed from a Dask array."""
+    return np.float32 if X.dtype in (np.float32, np.float16) else np.float64
+
+
+def negative_values(name: str) -> str:
+    """What to say of negative entries in data passed to an estimator."""
+    return (
+        f"Negative values in data passed to {name}: pass "
+        'negative="clip" to set them to zero or negative="allow" to keep them.'
+    )
+
+
+def without_negative(block: Any, name: str) -> Any:
+    """A block, if it has no negative entries."""
+    if block.size and block.min() < 0:
+        raise ValueError(negative_values(name))
+    return block
 
 
 def seed_from(random_state: RandomState) -> int | np.random.Generator | None:

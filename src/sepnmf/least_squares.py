@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from sepnmf.kernels import activeset, descent, pivoting
-from sepnmf.sources import in_chunks, is_chunked, with_whole_columns
+from sepnmf.sources import checked_chunks, is_chunked, with_whole_columns
 from sepnmf.typing import ArrayLike, Floats, Ints, Sparse
 from sepnmf.validation import check_array, check_choice, check_count, check_number, check_sparse
 
@@ -137,18 +137,22 @@ def nnls(
 
 def nnls_of_chunks(W: Floats, M: Any, options: dict[str, Any]) -> Any:
     """Weights of the columns of a Dask array as a Dask array, computed when they are asked for."""
-    M = with_whole_columns(in_chunks(M))
+    M = with_whole_columns(checked_chunks(M))
     if W.shape[0] != M.shape[0]:
         raise ValueError(f"W and M must have the same number of rows, got {W.shape[0]} and {M.shape[0]}.")
     shape = ((W.shape[1],), M.chunks[1])
-    dtype = M.dtype if M.dtype == np.float32 else np.float64
+    dtype = np.float32 if M.dtype in (np.float32, np.float16) else np.float64
     return M.map_blocks(nnls_by_parts, W, options, dtype=dtype, chunks=shape, meta=np.empty((0, 0), dtype))
 
 
 def nnls_by_parts(chunk: Floats, W: Floats, options: dict[str, Any]) -> Floats:
     """Weights of the columns of a chunk, a small part at a time."""
     width = max(PART // len(W), 1)
-    return np.hstack([nnls(W, chunk[:, k : k + width], **options) for k in range(0, chunk.shape[1], width)])
+    try:
+        parts = [nnls(W, chunk[:, k : k + width], **options) for k in range(0, chunk.shape[1], width)]
+    except ValueError as error:
+        raise ValueError(f"In a part of a chunk, counted from its first column: {error}") from error
+    return np.hstack(parts)
 
 
 def largest(A: Floats) -> float:

@@ -22,7 +22,7 @@ def is_chunked(M: object) -> bool:
 
 def is_dask(M: object) -> bool:
     """Whether M is a Dask array (found out without importing Dask)."""
-    return type(M).__module__.partition(".")[0] == "dask"
+    return type(M).__module__.partition(".")[0] == "dask" and hasattr(M, "numblocks")
 
 
 def is_stored(M: object) -> bool:
@@ -45,6 +45,21 @@ def in_chunks(M: Any) -> Any:
     if isinstance(M, np.memmap):
         return da.from_array(M, chunks=("auto",) * M.ndim)  # type: ignore[no-untyped-call]
     return da.from_array(M)  # type: ignore[no-untyped-call]
+
+
+def checked_chunks(M: Any) -> Any:
+    """A Dask array of what is in M, if that is a matrix of real numbers; its empty chunks are left out."""
+    array = in_chunks(M)
+    if array.ndim != 2:
+        raise ValueError(f"M must have 2 dimension(s), got shape {array.shape}.")
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"M must hold real numbers, got dtype {array.dtype}: convert it to float first.")
+    if any(np.isnan(size) for size in array.shape):
+        raise ValueError("M has chunks of unknown size: call M.compute_chunk_sizes() first.")
+    if 0 in array.shape:
+        raise ValueError(f"M is empty: its shape is {array.shape}.")
+    filled = tuple(tuple(size for size in sizes if size) for sizes in array.chunks)
+    return array if filled == array.chunks else array.rechunk(filled)
 
 
 def with_whole_columns(array: Any) -> Any:

@@ -13,7 +13,7 @@ from sepnmf.selection import Selection
 
 __all__ = ["CHUNKED", "NATIVE", "Chunks", "drawn_by_lot", "explained_share", "refined", "unexplained"]
 
-# Methods that choose as they do in memory.
+# Methods that choose as they do in memory (VCA and PPI: up to four thousand rows, see `moments.spectrum`).
 NATIVE: dict[str, Callable[..., Selection]] = {
     "spa": chunked_spa,
     "vca": chunked_vca,

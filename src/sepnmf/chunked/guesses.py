@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sepnmf.chunked.passes import Block, Chunks, Gathering, Held, Inspection, Part, Ranked, put_together
+from sepnmf.chunked.passes import WIDEST, Block, Chunks, Held, Inspection, Part, Ranked, Reducer, put_together
 from sepnmf.typing import Floats
 from sepnmf.validation import Negative
 
@@ -35,7 +35,15 @@ class Objections:
             self.steps[step] = Ranked(values[[k]], held.numbers[[k]], held.columns[:, [k]])
 
 
-class Guess(Gathering[Objections]):
+@dataclass(eq=False)
+class Suspects:
+    """What is known of a chunk: objections, and columns that were not asked yet."""
+
+    objections: Objections = field(default_factory=Objections)
+    waiting: list[Held] = field(default_factory=list)
+
+
+class Guess(Reducer[Objections]):
     """A sequence of columns, with what decides about each step.
 
     Of a part it finds one number for each column, and the few columns that may object.
@@ -51,14 +59,30 @@ class Guess(Gathering[Objections]):
         """What columns that may object do object to."""
         raise NotImplementedError
 
-    def of_chunk(self, found: list[Any], block: Block) -> Objections:
+    def more(self, found: "Suspects | None", part: Part) -> "Suspects":
+        """What is known of the parts of a chunk, with one more; many suspects are asked at once."""
+        found = found or Suspects()
+        scores, held = self.of_part(part)
+        found.objections.scores.append(scores)
+        if held.numbers.size:
+            found.waiting.append(held)
+        if sum(held.columns.size for held in found.waiting) > WIDEST:
+            self.ask(found)
+        return found
+
+    def ask(self, found: "Suspects") -> None:
+        """Find out whether those who are waiting object."""
+        if found.waiting:
+            numbers = np.concatenate([held.numbers for held in found.waiting])
+            columns = np.hstack([held.columns for held in found.waiting])
+            found.objections = self.join(found.objections, self.objections(Held(numbers, columns)))
+            found.waiting = []
+
+    def of_chunk(self, found: "Suspects", block: Block) -> Objections:
         """What the columns of a chunk object to."""
-        scores, suspects = zip(*found, strict=True)
-        numbers = np.concatenate([held.numbers for held in suspects])
-        columns = np.hstack([held.columns for held in suspects])
-        objections = self.objections(Held(numbers, columns)) if numbers.size else Objections()
-        objections.scores.append(np.concatenate(scores))
-        return objections
+        self.ask(found)
+        found.objections.scores = [np.concatenate(found.objections.scores)]
+        return found.objections
 
     def join(self, a: Objections, b: Objections) -> Objections:
         """What both object to."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepnmf.chunked.passes import Chunks, Inspection, Part, Ranked, Reducer
+from sepnmf.columns import dense_columns
 from sepnmf.kernels import exchange as kernels
 from sepnmf.typing import Floats, Ints
 
@@ -46,6 +47,9 @@ class Misfit(Reducer[Unexplained]):
         n, G = len(squares), self.W.T @ self.W
         H, E = np.zeros((n, len(G))), np.empty(n)
         kernels.solve(G, np.ascontiguousarray(part.times(self.W).T), squares, -1, H, E, 0, n, np.empty(4))
+        # From the columns themselves: differences of squares lose half the digits.
+        rest = dense_columns(part.columns, slice(None)) - self.W @ H.T
+        E = np.einsum("ij,ij->j", rest, rest)
         known = found is not None and len(found.worst.values) == self.most
         worst = np.flatnonzero(found.worst.values[-1] < E) if found and known else np.arange(n)
         worst = worst[np.argsort(-E[worst], kind="stable")][: self.most]

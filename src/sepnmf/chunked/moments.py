@@ -104,7 +104,7 @@ class Spectrum:
     def is_sharp(self, k: int) -> bool:
         """Whether k singular values, and k − 1 of the centred columns, are not lost in sums of products."""
         last = [*self.sigma[k - 1 : k], *(self.centred_sigma[k - 2 : k - 1] if k > 1 else ())]
-        return len(last) == min(k, 2) and min(last) ** 2 > FAINT * self.sigma[0] ** 2
+        return len(last) == min(k, 2) and bool(min(last) ** 2 > FAINT * self.sigma[0] ** 2)
 
     def in_space(self, Q: Floats, count: int, energy: float) -> "Spectrum":
         """That of longer columns whose coordinates along the columns of Q this is of."""

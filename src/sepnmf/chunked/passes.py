@@ -16,7 +16,7 @@ from scipy import sparse
 from sepnmf.columns import Columns, dense_columns, is_sparse, l1_lengths, squared_lengths
 from sepnmf.kernels import distances
 from sepnmf.parallel import SingleBLAS
-from sepnmf.sources import in_chunks, with_whole_columns
+from sepnmf.sources import checked_chunks, with_whole_columns
 from sepnmf.typing import Floats, Ints
 from sepnmf.validation import Negative, check_choice
 
@@ -25,6 +25,7 @@ Change = Callable[[Columns], Columns]
 
 PART = 2**20  # entries that are worked on at a time, in float64
 WIDEST = 2**21  # entries of the widest part, where columns are long
+SPARSE = 64  # columns of a part, at least, where they are sparse
 TOGETHER = 16  # results that one task joins
 ROOMY = 1e120  # squared lengths beyond it, or below its inverse, need care
 GLIMPSES, GLIMPSE = 8, 256  # places that are looked at before the first pass, and columns at each
@@ -98,13 +99,10 @@ class Block:
         return sparse.csc_array(self.chunk.tocsc())
 
     def parts(self) -> Iterator[Part]:
-        """The columns, a few at a time; a sparse chunk is one part."""
+        """The columns, a few at a time."""
         stored = self.stored
         m, n = stored.shape
-        if is_sparse(stored):
-            yield Part(self.first, stored, self.changes)
-            return
-        width = max(PART // m, min(m, WIDEST // m), 1)
+        width = max(WIDEST // m, SPARSE) if is_sparse(stored) else max(PART // m, min(m, WIDEST // m), 1)
         for start in range(0, n, width):
             yield Part(self.first + start, stored[:, start : start + width], self.changes)
 
@@ -170,15 +168,7 @@ class Chunks:
     """
 
     def __init__(self, M: Any) -> None:
-        array = in_chunks(M)
-        if array.ndim != 2:
-            raise ValueError(f"M must have 2 dimension(s), got shape {array.shape}.")
-        if array.dtype.kind not in "fiub":
-            raise ValueError(f"M must hold real numbers, got dtype {array.dtype}: convert it to float first.")
-        if any(np.isnan(size) for size in array.shape):
-            raise ValueError("M has chunks of unknown size: call M.compute_chunk_sizes() first.")
-        if 0 in array.shape:
-            raise ValueError(f"M is empty: its shape is {array.shape}.")
+        array = checked_chunks(M)
         self.array = with_whole_columns(array)
         self.given = array
         self.changes: tuple[Change, ...] = ()
@@ -331,8 +321,13 @@ def stored_in_chunk(block: Block, _: None) -> Columns:
 
 
 def clipped(columns: Columns) -> Columns:
-    """The columns with negative entries set to zero."""
-    return columns.maximum(0) if is_sparse(columns) else np.maximum(columns, 0)
+    """The columns with negative entries set to zero; what is infinite stays, to be refused."""
+    if is_sparse(columns):
+        return sparse.csc_array((clipped(columns.data), columns.indices, columns.indptr), shape=columns.shape)
+    kept = np.maximum(columns, 0)
+    if columns.size and columns.min() == -np.inf:
+        kept[columns == -np.inf] = -np.inf
+    return kept
 
 
 def with_unit_sums(columns: Columns) -> Columns:
@@ -361,7 +356,10 @@ class Scaled:
 
     def __call__(self, columns: Columns) -> Columns:
         """The columns, divided."""
-        return columns * 2.0**-self.exponent
+        if is_sparse(columns):
+            data = np.ldexp(columns.data, -self.exponent)
+            return sparse.csc_array((data, columns.indices, columns.indptr), shape=columns.shape)
+        return np.ldexp(columns, -self.exponent)
 
 
 # What is wrong with the entries ------------------------------------------------------------------------
@@ -396,12 +394,13 @@ class Entries:
                 f"M has {self.n_negative} negative entries, the first at {self.first_negative}: pass "
                 'negative="clip" to set them to zero or negative="allow" to keep them.'
             )
-        if self.longest == 0.0:
-            raise ValueError("M is zero: there is no column to choose.")
         if 1 / ROOMY <= self.longest <= ROOMY:
             return chunks, 1.0
         least, most, _ = chunks.scan(Extent())[0]
-        exponent = int(np.floor(np.log2(max(most, -least))))
+        size = max(most, 0.0 if negative == "clip" else -least)
+        if size == 0.0:
+            raise ValueError("M is zero: there is no column to choose.")
+        exponent = int(np.frexp(size)[1])
         scaled = chunks.changed()
         scaled.changes = (Scaled(exponent), *chunks.changes)
         return scaled, 2.0**exponent

@@ -23,7 +23,8 @@ def chunked_ppi(
 ) -> Selection:
     """`sepnmf.ppi` on a Dask array: the same anchors, in two passes.
 
-    One pass for the r leading directions, one for the extremes along all skewers.
+    One pass for the r leading directions, one for the extremes along all skewers. Columns of more than four
+    thousand rows are seen along approximate directions, found in four passes, and anchors may differ.
 
     Parameters
     ----------

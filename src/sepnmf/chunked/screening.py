@@ -29,6 +29,7 @@ from sepnmf.validation import Negative, check_choice, check_generator, check_ran
 SMALL = 20_000_000  # entries; up to here the data are loaded and the method sees all of them
 FEW = 1000  # columns; the same for methods with n × n coefficients
 SAMPLE = 20_000  # columns drawn by lot
+HELD = 50_000_000  # entries of these columns, at most
 SKEWERS = 1000  # random lines along which the extreme columns are held
 SPOKESMEN = 300  # columns that stand for all others where coefficients are n × n, or 20 for each anchor
 WORST = 500  # columns that the anchors explain worst, which are held too
@@ -71,7 +72,7 @@ def chunked_auto(
 
     Notes
     -----
-    Passes: one for the leading directions (five for columns of more than four thousand rows), one for the
+    Passes: one for the leading directions (four for columns of more than four thousand rows), one for the
     candidates, one for the residual, and one more for each of at most two rounds of polishing.
     """
     began = time.perf_counter()
@@ -154,7 +155,7 @@ def chunked(method: Callable[..., Selection], *, square: bool) -> Callable[..., 
         if m * n <= SMALL and (n <= FEW or not square):
             return method(chunks.loaded(), r, **options)
         seed = options.get("random_state")
-        rng = np.random.default_rng(seed if isinstance(seed, int) else 0)
+        rng = check_generator(0 if seed is None else seed)
         scale = with_unit_sums if options.get("normalize") == "l1" else None
         candidates = screened(chunks, scale, r, negative, rng)
         held = candidates.held
@@ -264,16 +265,22 @@ def screened(
     chunks: Chunks, scale: Change | None, r: int, negative: Negative, rng: np.random.Generator
 ) -> Candidates:
     """Columns drawn by lot, and the columns that are extreme along random lines; two passes."""
-    n = chunks.shape[1]
     if scale is not None:
         chunks = chunks.changed(scale)
     chunks, seen = spectrum(chunks, r, negative)
-    lot = np.sort(rng.choice(n, min(SAMPLE, n), replace=False))
+    lot = by_lot(chunks.shape, rng)
     directions = seen.vectors[:, :r]
-    lines = rng.standard_normal((SKEWERS, directions.shape[1]))
+    count = min(SKEWERS, max(HELD // (10 * len(directions)), 100))
+    lines = rng.standard_normal((count, directions.shape[1]))
     rounding = 16 * float(np.finfo(np.float64).eps)
     drawn, ends = chunks.scan(Drawn(lot), Extremes(directions, lines, rounding, hold=True))
     return Candidates(chunks, drawn.joined(ends.held), tail(seen, r))
+
+
+def by_lot(shape: tuple[int, int], rng: np.random.Generator) -> Ints:
+    """Numbers of twenty thousand columns, or of as many as can be held."""
+    m, n = shape
+    return np.sort(rng.choice(n, min(SAMPLE, max(HELD // m, 1000), n), replace=False))
 
 
 def tail(seen: Spectrum, r: int) -> float:
@@ -310,8 +317,7 @@ def refined(M: Any, sel: Selection, **options: Any) -> Selection:
 def drawn_by_lot(M: Any, random_state: Seed) -> Floats:
     """Some twenty thousand columns; one pass, which checks no entry."""
     chunks = Chunks(M)
-    n = chunks.shape[1]
-    lot = np.sort(check_generator(random_state).choice(n, min(SAMPLE, n), replace=False))
+    lot = by_lot(chunks.shape, check_generator(random_state))
     held: Held = chunks.scan(Drawn(lot))[0]
     return held.columns
 

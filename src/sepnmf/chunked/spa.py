@@ -17,7 +17,7 @@ from sepnmf.validation import Negative, check_choice, check_rank
 
 
 def chunked_spa(M: Any, r: int, *, normalize: str = "none", negative: Negative = "error") -> Selection:
-    """`sepnmf.spa` on a Dask array: the same anchors, in two or three passes as a rule.
+    """`sepnmf.spa` on a Dask array: the same anchors, in two or three passes if data are separable.
 
     SPA on a few thousand columns is a guess. A pass computes the distances of all columns from all spans of
     the guess, and brings back columns that are farther than the one taken there. If there is none, the guess
@@ -67,7 +67,7 @@ def roots(squares: Floats) -> Floats:
 
 def resolution(array: Any) -> Any:
     """The floating-point type that data are computed in."""
-    return array.dtype if array.dtype == np.float32 else np.float64
+    return np.float32 if array.dtype in (np.float32, np.float16) else np.float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ class Projections(Guess):
         doubt = 10 * np.sqrt(len(self.basis)) * float(np.finfo(np.float64).eps)
         levels = self.tops - self.roundings
         distances.contenders(part.times(self.basis), squares, levels, doubt, left, flags)
-        return left, part.held(np.flatnonzero(flags))
+        return left, part.held(np.flatnonzero(flags & (squares > 0)))
 
     def objections(self, held: Held) -> Objections:
         """The columns that are farther from a span than the one taken there."""

@@ -10,7 +10,7 @@ import numpy as np
 from sepnmf.chunked.guesses import Guess, Objections, settle
 from sepnmf.chunked.moments import Spectrum, spectrum
 from sepnmf.chunked.passes import Chunks, Held, Part
-from sepnmf.chunked.spa import Projections
+from sepnmf.chunked.spa import Projections, resolution
 from sepnmf.methods.subspace import stepwise_scores, too_few_nonzero
 from sepnmf.methods.vca import ROUNDING, follow_directions, snr_in_decibels
 from sepnmf.selection import Selection
@@ -23,8 +23,9 @@ EPS = float(np.finfo(np.float64).eps)
 def chunked_vca(
     M: Any, r: int, *, snr: float | None = None, negative: Negative = "error", random_state: Seed = None
 ) -> Selection:
-    """`sepnmf.vca` on a Dask array: the same anchors, in three or four passes as a rule.
+    """`sepnmf.vca` on a Dask array: the same anchors, in three or four passes if data are separable.
 
+    Columns of more than four thousand rows are seen along approximate directions, and anchors may differ.
     One pass for the principal directions; then VCA on a few thousand columns is a guess, and a pass asks
     every column whether it lies farther along one of the directions that the guess was made with.
 
@@ -46,6 +47,7 @@ def chunked_vca(
     chunks = Chunks(M).prepared(negative)
     m, n = chunks.shape
     r = check_rank(r, n)
+    eps = float(np.finfo(resolution(chunks.array)).eps)
     level = None if snr is None else check_number(snr, "snr", least=-np.inf)
     draws = check_generator(random_state).standard_normal((r, r))
     if r == 1:
@@ -57,9 +59,9 @@ def chunked_vca(
         chunks, seen = spectrum(chunks, r, negative)
         if seen.count < r:
             raise ValueError(too_few_nonzero(seen.count, r))
-        level = snr_of(seen, r, m) if level is None else level
+        level = snr_of(seen, r, m, eps) if level is None else level
         projective = level >= 15 + 10 * np.log10(r)
-        guess = partial(Vertices.guessed, seen=seen, draws=draws, projective=projective)
+        guess = partial(Vertices.guessed, seen=seen, draws=draws, projective=projective, eps=eps)
         made, shares, history, _ = settle(chunks, guess)
         anchors = made.anchors
         scores = stepwise_scores(anchors, shares)
@@ -68,11 +70,11 @@ def chunked_vca(
     )
 
 
-def snr_of(seen: Spectrum, r: int, m: int) -> float:
+def snr_of(seen: Spectrum, r: int, m: int, eps: float) -> float:
     """Signal-to-noise ratio in dB."""
     power = seen.energy / seen.count
     centred = seen.centred_sigma[:r]
-    return snr_in_decibels(power, float(centred @ centred), seen.centre, (m, seen.count), r, EPS)
+    return snr_in_decibels(power, float(centred @ centred), seen.centre, (m, seen.count), r, eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,12 +113,15 @@ class Vertices(Guess):
         return np.append(0.0, ROUNDING * self.tops)
 
     @classmethod
-    def guessed(cls, held: Held, seen: Spectrum, draws: Floats, projective: bool) -> "Vertices":
-        """VCA on columns that are held; in the projective view if they are all on one side."""
+    def guessed(cls, held: Held, seen: Spectrum, draws: Floats, projective: bool, eps: float) -> "Vertices":
+        """VCA on columns that are held; in the projective view if they are all on one side.
+
+        `eps` is the precision of the data.
+        """
         r = len(draws)
         held = held.at(np.flatnonzero(held.columns.any(axis=0)))
         if projective:
-            check_dimension(seen.sigma, float(seen.sigma[0]), seen, r, r)
+            check_dimension(seen.sigma, float(seen.sigma[0]), seen, r, r, eps)
             U = seen.vectors[:, :r]
             X = U.T @ held.columns
             centre, height = U.T @ seen.centre, 0.0
@@ -124,7 +129,7 @@ class Vertices(Guess):
             projective = bool(depth.min(initial=np.inf) > EPS * depth.max(initial=0.0))
         if not projective:
             size = float(np.hypot(seen.centred_sigma[0], np.sqrt(seen.count) * np.linalg.norm(seen.centre)))
-            check_dimension(seen.centred_sigma, size, seen, r - 1, r)
+            check_dimension(seen.centred_sigma, size, seen, r - 1, r, eps)
             U = seen.centred_vectors[:, : r - 1]
             centre = U.T @ seen.centre
             X = U.T @ held.columns - centre[:, None]
@@ -172,9 +177,9 @@ class Vertices(Guess):
         return found
 
 
-def check_dimension(sigma: Floats, size: float, seen: Spectrum, needed: int, r: int) -> None:
+def check_dimension(sigma: Floats, size: float, seen: Spectrum, needed: int, r: int, eps: float) -> None:
     """Refuse columns of too few dimensions, in the words of data in memory."""
-    rank = int((sigma > max(len(seen.vectors), seen.count) * EPS * size).sum())
+    rank = int((sigma > max(len(seen.vectors), seen.count) * eps * size).sum())
     if rank >= needed:
         return
     if needed == r:

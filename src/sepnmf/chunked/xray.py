@@ -24,7 +24,7 @@ EPS = float(np.finfo(np.float64).eps)
 def chunked_xray(
     M: Any, r: int, *, rule: str = "max", negative: Negative = "error", random_state: Seed = None
 ) -> Selection:
-    """`sepnmf.xray` on a Dask array: the same anchors, in two or three passes as a rule.
+    """`sepnmf.xray` on a Dask array: the same anchors, in two or three passes if data are separable.
 
     XRAY on a few thousand columns is a guess. A pass asks every column whether it is farther from one of the
     cones than the column that was looked from, or has a larger inner product with its residual than the

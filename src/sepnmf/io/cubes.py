@@ -3,6 +3,7 @@
 import csv
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -121,15 +122,17 @@ def read_maps(path: Path, step: int) -> Floats:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A file or a folder to write to, which takes the place of `path` when it is complete."""
-    part, old = appended(path, ".part"), appended(path, ".old")
+    part = appended(path, ".part")
     remove(part)  # of a command that was killed
     try:
         yield part
-        if path.is_dir() and has_metadata(path):  # no system replaces a folder at once; another stays
-            remove(old)
-            os.replace(path, old)
-        os.replace(part, path)
-        remove(old)
+        if not (path.is_dir() and has_metadata(path)):  # what is no Zarr array stays
+            os.replace(part, path)
+            return
+        # No system replaces a folder at once.
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as aside:
+            os.replace(path, Path(aside, path.name))
+            os.replace(part, path)
     finally:
         remove(part)
 

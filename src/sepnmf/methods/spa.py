@@ -163,7 +163,7 @@ def project_successively(M: Columns, r: int, normalize: str) -> tuple[Ints, Floa
             break
         anchors.append(j)
         tops.append(values[j])
-        if len(anchors) == r:
+        if len(anchors) == min(r, M.shape[1]):
             break
         complement.add(j)
     return np.array(anchors, dtype=np.intp), complement.scores(anchors, tops, values), complement

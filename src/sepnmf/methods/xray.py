@@ -154,6 +154,7 @@ class Cone(Complement):
 
     def steps(self, r: int, rule: str, rng: np.random.Generator) -> Iterator[Step]:
         """Choose r columns, or as many as it takes to have all others in the cone."""
+        r = min(r, len(self.sums))
         for k in range(r):
             i, values = self.largest(self.misfit)
             if self.explained(values[i]):
