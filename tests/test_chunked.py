@@ -16,7 +16,7 @@ from sepnmf.chunked import CHUNKED, NATIVE, Chunks, screening, unexplained
 from sepnmf.chunked import moments as moments_of
 from sepnmf.chunked.moments import Moments, Spectrum, Triangle, spectrum
 from sepnmf.chunked.passes import Extent, Inspection, Ranked
-from sepnmf.chunked.ppi import Extremes
+from sepnmf.chunked.ppi import Ends, Extremes
 from sepnmf.datasets import make_dirichlet
 
 # Options that the methods need, and a seed for those that draw.
@@ -436,6 +436,16 @@ def test_extremes_are_those_of_all_inner_products():
     np.testing.assert_array_equal(ends.numbers[1], np.nanargmin(reach, axis=1))
     np.testing.assert_array_equal(ends.held.numbers, np.unique(ends.numbers))
     np.testing.assert_array_equal(ends.held.columns, M[:, ends.held.numbers])
+
+
+def test_of_extremes_that_rounding_cannot_tell_apart_the_first_is_counted():
+    def ends(top, number):
+        return Ends(np.full((2, 1), top), np.full((2, 1), number), np.full((2, 1), top))
+
+    extremes = Extremes(np.eye(1), np.ones((1, 1)), 1e-14)
+    assert extremes.join(ends(1.0, 3), ends(1.0 + 1e-15, 7)).numbers.tolist() == [[3], [3]]
+    assert extremes.join(ends(1.0, 3), ends(1.0 + 1e-13, 7)).numbers.tolist() == [[7], [7]]
+    assert extremes.join(ends(1.0, 3), ends(1.0 - 1e-15, 7)).numbers.tolist() == [[3], [3]]
 
 
 # Screening ---------------------------------------------------------------------------------------------
