@@ -145,13 +145,19 @@ def nnls_of_chunks(W: Floats, M: Any, options: dict[str, Any]) -> Any:
     return M.map_blocks(nnls_by_parts, W, options, dtype=dtype, chunks=shape, meta=np.empty((0, 0), dtype))
 
 
-def nnls_by_parts(chunk: Floats, W: Floats, options: dict[str, Any]) -> Floats:
+def nnls_by_parts(chunk: Floats, W: Floats, options: dict[str, Any], block_info: Any = None) -> Floats:
     """Weights of the columns of a chunk, a small part at a time."""
+    if isinstance(chunk, np.ndarray) and not np.isfinite(chunk.sum(dtype=np.float64)):
+        bad = np.argwhere(~np.isfinite(chunk))
+        if bad.size:
+            row, column = bad[0].tolist()
+            first = block_info[0]["array-location"][1][0]
+            raise ValueError(
+                f"M has {len(bad)} NaN or infinite entries in a chunk, the first at "
+                f"({row}, {first + column}): remove or replace them."
+            )
     width = max(PART // len(W), 1)
-    try:
-        parts = [nnls(W, chunk[:, k : k + width], **options) for k in range(0, chunk.shape[1], width)]
-    except ValueError as error:
-        raise ValueError(f"In a part of a chunk, counted from its first column: {error}") from error
+    parts = [nnls(W, chunk[:, k : k + width], **options) for k in range(0, chunk.shape[1], width)]
     return np.hstack(parts)
 
 

@@ -35,6 +35,7 @@ def in_chunks(M: Any) -> Any:
     if is_dask(M):
         return M
     try:
+        import dask
         import dask.array as da
     except ImportError:
         raise ValueError(
@@ -44,7 +45,8 @@ def in_chunks(M: Any) -> Any:
         return mapped.in_chunks()
     if isinstance(M, np.memmap):
         return da.from_array(M, chunks=("auto",) * M.ndim)  # type: ignore[no-untyped-call]
-    return da.from_array(M)  # type: ignore[no-untyped-call]
+    with dask.config.set({"array.chunk-size": CHUNK}):  # in multiples of its own chunks
+        return da.from_array(M)  # type: ignore[no-untyped-call]
 
 
 def checked_chunks(M: Any) -> Any:

@@ -67,8 +67,8 @@ def chunked_auto(
         `history` is that of the search on the candidates, and below it a row "all columns": their residual
         before and after polishing. "least" is there the sum of the squared singular values behind the
         r-th, which no r columns can beat: "residual" − "least" bounds what screening can have lost (0 for
-        columns of more than four thousand rows, where it is not known). "columns" says how many columns each
-        row is about. `scores` are measured on the candidates.
+        columns of more than four thousand rows, where it is not known), and "total" is ‖M‖²_F. "columns" says
+        how many columns each row is about. `scores` are measured on the candidates.
 
     Notes
     -----
@@ -108,6 +108,7 @@ def chunked_auto(
         history={key: np.array([*found.history[key], value]) for key, value in last.items()}
         | {
             "least": np.append(np.full(rows, np.nan), candidates.least),
+            "total": np.append(np.full(rows, np.nan), polished.left.total),
             "columns": np.append(np.full(rows, len(found.scores)), n),
         },
         seconds=time.perf_counter() - began,
@@ -131,8 +132,8 @@ def chunked(method: Callable[..., Selection], *, square: bool) -> Callable[..., 
         Takes what the method takes. Data that are small enough are loaded, and the answer is the method's
         own. Otherwise `history` has two rows, for the columns "held" and for "all" of them: how many they
         are, what the anchors leave of their squared lengths ("residual"), what no r columns can beat
-        ("least"), and, if the method chose among columns that stand for others, "lost": what these leave of
-        the columns they stand for. Each of them then counts in the residual of the columns held as often as
+        ("least"), ‖M‖²_F ("total"), and, if the method chose among columns that stand for others, "lost":
+        what these leave of the columns they stand for. Each of them then counts in the residual of the columns held as often as
         it stands for another. Before polishing, the roots of the two residuals differ by the root of
         "lost" at most. `X` is None.
 
@@ -175,6 +176,7 @@ def chunked(method: Callable[..., Selection], *, square: bool) -> Callable[..., 
             "residual": np.array([first, polished.left.residual]),
             "least": np.array([np.nan, candidates.least]),
             "lost": np.array([0.0, lost]),
+            "total": np.array([np.nan, polished.left.total]),
         }
         return replace(
             found, **polished.chosen(scores, n), X=None, history=history, seconds=time.perf_counter() - began
