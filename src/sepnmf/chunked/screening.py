@@ -133,9 +133,9 @@ def chunked(method: Callable[..., Selection], *, square: bool) -> Callable[..., 
         own. Otherwise `history` has two rows, for the columns "held" and for "all" of them: how many they
         are, what the anchors leave of their squared lengths ("residual"), what no r columns can beat
         ("least"), ‖M‖²_F ("total"), and, if the method chose among columns that stand for others, "lost":
-        what these leave of the columns they stand for. Each of them then counts in the residual of the columns held as often as
-        it stands for another. Before polishing, the roots of the two residuals differ by the root of
-        "lost" at most. `X` is None.
+        what these leave of the columns they stand for. Each of them then counts in the residual of the
+        columns held as often as it stands for another. Before polishing, the roots of the two residuals
+        differ by the root of "lost" at most. `X` is None.
 
     Notes
     -----
