@@ -3,6 +3,7 @@
     python benchmarks/chunked.py FOLDER                 12 GB: 100 × 15 million float64, r = 10
     python benchmarks/chunked.py FOLDER --growth        1, 2, 4 and 8 million columns
     python benchmarks/chunked.py FOLDER --jobs sum vca xray ppi --columns 4000000
+    python benchmarks/chunked.py --generated            the same, of Dask arrays that are in no file
     python benchmarks/chunked.py FOLDER --cold          drop the file from the system's cache before each run
 
 The files stay in FOLDER, so that the next run finds them. Every run is a process of its own; its peak is the
@@ -21,36 +22,62 @@ import numpy as np
 
 ROWS, ANCHORS, NOISE = 100, 10, 0.01
 STEP = 250_000  # columns that are made at a time
+WIDTH = 80_000  # columns of a chunk that is in no file: 64 MB
 
 
 def file_of(folder, n):
     """The file with n columns: W·H with noise, clipped at zero; r columns are W. Made if it is not there."""
     path = folder / f"{ROWS}x{n}.dat"
-    rng = np.random.default_rng(0)
-    W = rng.random((ROWS, ANCHORS))
-    anchors = np.sort(rng.choice(n, ANCHORS, replace=False))
+    _, anchors, rng = anchors_of(n)
     if path.exists() and path.stat().st_size == 8 * ROWS * n:
         return path, anchors
     for start in range(0, n, STEP):
         width = min(STEP, n - start)
-        H = rng.standard_exponential((ANCHORS, width))
-        H /= H.sum(axis=0)
-        here = (anchors >= start) & (anchors < start + width)
-        H[:, anchors[here] - start] = np.eye(ANCHORS)[:, here]
-        M = W @ H
-        noise = rng.standard_normal(M.shape, dtype=np.float32)
-        M += NOISE * np.linalg.norm(M) / np.sqrt(M.size) * noise
         mode = "r+" if start else "w+"
         part = np.memmap(path, np.float64, mode, shape=(ROWS, n))
-        part[:, start : start + width] = np.maximum(M, 0)
+        part[:, start : start + width] = mixtures(rng, n, start, width)
         part.flush()
         del part
     return path, anchors
 
 
+def anchors_of(n):
+    """The columns that are mixed, which of all n they are, and the generator that made them."""
+    rng = np.random.default_rng(0)
+    return rng.random((ROWS, ANCHORS)), np.sort(rng.choice(n, ANCHORS, replace=False)), rng
+
+
+def mixtures(rng, n, start, width):
+    """Some of n columns: mixtures with noise, clipped at zero."""
+    W, anchors, _ = anchors_of(n)
+    H = rng.standard_exponential((ANCHORS, width))
+    H /= H.sum(axis=0)
+    here = (anchors >= start) & (anchors < start + width)
+    H[:, anchors[here] - start] = np.eye(ANCHORS)[:, here]
+    M = W @ H
+    M += NOISE * np.linalg.norm(M) / np.sqrt(M.size) * rng.standard_normal(M.shape, dtype=np.float32)
+    return np.maximum(M, 0, out=M)
+
+
+def generated(n):
+    """Such data as a Dask array whose chunks are made when they are asked for, and are in no file."""
+    import dask.array as da
+
+    anchors = anchors_of(n)[1]
+    widths = tuple(min(WIDTH, n - start) for start in range(0, n, WIDTH))
+
+    def chunk(block_id):
+        start = block_id[1] * WIDTH
+        rng = np.random.default_rng([1, block_id[1]])
+        return mixtures(rng, n, start, widths[block_id[1]])
+
+    array = da.map_blocks(chunk, chunks=((ROWS,), widths), dtype=np.float64, meta=np.empty((0, 0)))
+    return array, anchors
+
+
 def work(job, path, n):
-    """One job in this process: seconds, passes and what it found."""
-    M = np.memmap(path, np.float64, "r", shape=(ROWS, n))
+    """One job in this process: seconds, passes and what it found; without a path, on generated data."""
+    M = generated(n)[0] if path is None else np.memmap(path, np.float64, "r", shape=(ROWS, n))
     if job == "sum":
         began = time.perf_counter()
         total = float(M.sum())
@@ -104,16 +131,18 @@ def run(job, path, n, cold):
     if cold:
         with path.open("rb") as stream:
             os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    command = [sys.executable, __file__, str(path.parent), "--job", job, "--columns", str(n)]
+    place = ["--generated"] if path is None else [str(path.parent)]
+    command = [sys.executable, __file__, *place, "--job", job, "--columns", str(n)]
     result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(result.stdout)
 
 
 def report(folder, n, jobs, cold):
     """One line per job; its rate counts every pass."""
-    path, anchors = file_of(folder, n)
-    size = path.stat().st_size / 1e9
-    print(f"\n{ROWS} × {n:,} float64, {size:.1f} GB, r = {ANCHORS}, {'cold' if cold else 'warm'} cache")
+    path, anchors = (None, anchors_of(n)[1]) if folder is None else file_of(folder, n)
+    size = 8e-9 * ROWS * n
+    where = "in no file" if folder is None else "cold cache" if cold else "warm cache"
+    print(f"\n{ROWS} × {n:,} float64, {size:.1f} GB, r = {ANCHORS}, {where}")
     print("job      seconds  passes    GB/s  of sum  peak MB  anchors found")
     results, base = {}, None
     for job in jobs:
@@ -132,7 +161,8 @@ def report(folder, n, jobs, cold):
 def main():
     shape = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=shape)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--generated", action="store_true")
     parser.add_argument("--columns", type=int, default=15_000_000)
     # The sum before and after, because other work on the machine comes and goes.
     parser.add_argument("--jobs", nargs="+", default=["sum", "spa", "sum", "spa", "auto"])
@@ -141,14 +171,18 @@ def main():
     parser.add_argument("--job", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.job:
-        result = work(given.job, file_of(given.folder, given.columns)[0], given.columns)
+        path = None if given.generated else file_of(given.folder, given.columns)[0]
+        result = work(given.job, path, given.columns)
         print(json.dumps(result | {"peak": peak_of_this_process()}))
         return
-    if not given.growth:
+    if given.folder is None and not given.generated:
+        parser.error("say a folder for the files, or --generated")
+    if not given.growth and not given.generated:
         report(given.folder, given.columns, given.jobs, given.cold)
         return
     sizes = [1_000_000, 2_000_000, 4_000_000, 8_000_000]
-    rows = [report(given.folder, n, ("sum", "spa", "auto"), given.cold) for n in sizes]
+    jobs = ("spa", "auto") if given.generated else ("sum", "spa", "auto")
+    rows = [report(None if given.generated else given.folder, n, jobs, given.cold) for n in sizes]
     for job in ("spa", "auto"):
         seconds = [row[job]["seconds"] for row in rows]
         slope = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
