@@ -16,7 +16,7 @@ from sepnmf.least_squares import nnls
 from sepnmf.metrics import dense_columns, residual_norm
 from sepnmf.registry import DENSE_ONLY, METHODS, select
 from sepnmf.selection import Selection
-from sepnmf.sources import in_chunks, is_chunked
+from sepnmf.sources import in_chunks, is_chunked, resolution
 from sepnmf.typing import ArrayLike, Floats, Sparse
 from sepnmf.validation import Negative, check_choice, check_count, check_number
 
@@ -221,7 +221,7 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         self.n_iter_ = self.selection_.n_outer
         if is_chunked(X):
             chunks = Chunks(X.T)
-            self.components_ = np.ascontiguousarray(chunks.take(self.anchor_indices_).T, kind_of(X))
+            self.components_ = np.ascontiguousarray(chunks.take(self.anchor_indices_).T, resolution(X))
             self.reconstruction_err_ = float(np.sqrt(unexplained(chunks, self.components_.T).residual))
             return self._weights(X)
         self.components_ = np.ascontiguousarray(dense_columns(X.T, self.anchor_indices_).T)
@@ -398,11 +398,6 @@ class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
         mask = np.zeros(self.n_features_in_, dtype=bool)
         mask[self.anchor_indices_] = True
         return mask
-
-
-def kind_of(X: Any) -> Any:
-    """The type of what is computed from a Dask array."""
-    return np.float32 if X.dtype in (np.float32, np.float16) else np.float64
 
 
 def negative_values(name: str) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from sepnmf.kernels import activeset, descent, pivoting
-from sepnmf.sources import checked_chunks, is_chunked, with_whole_columns
+from sepnmf.sources import checked_chunks, is_chunked, resolution, with_whole_columns
 from sepnmf.typing import ArrayLike, Floats, Ints, Sparse
 from sepnmf.validation import check_array, check_choice, check_count, check_number, check_sparse
 
@@ -141,7 +141,7 @@ def nnls_of_chunks(W: Floats, M: Any, options: dict[str, Any]) -> Any:
     if W.shape[0] != M.shape[0]:
         raise ValueError(f"W and M must have the same number of rows, got {W.shape[0]} and {M.shape[0]}.")
     shape = ((W.shape[1],), M.chunks[1])
-    dtype = np.float32 if M.dtype in (np.float32, np.float16) else np.float64
+    dtype = resolution(M)
     return M.map_blocks(nnls_by_parts, W, options, dtype=dtype, chunks=shape, meta=np.empty((0, 0), dtype))
 
 

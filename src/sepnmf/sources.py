@@ -49,6 +49,11 @@ def in_chunks(M: Any) -> Any:
         return da.from_array(M)  # type: ignore[no-untyped-call]
 
 
+def resolution(array: Any) -> Any:
+    """The floating-point type of what is computed from an array, as `sepnmf.validation` has it."""
+    return np.float32 if array.dtype in (np.float32, np.float16) else np.float64
+
+
 def checked_chunks(M: Any) -> Any:
     """A Dask array of what is in M, if that is a matrix of real numbers; its empty chunks are left out."""
     array = in_chunks(M)
@@ -150,8 +155,8 @@ class Mapped:
 
 
 def native(array: NDArray[Any]) -> NDArray[Any]:
-    """The array in this machine's byte order."""
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+    """`array` in the byte order of this machine."""
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def columns_of(mapped: Mapped, width: int, block_id: tuple[int, int]) -> NDArray[Any]:

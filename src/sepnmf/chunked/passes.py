@@ -144,16 +144,6 @@ class Reducer(Generic[Result]):
         raise NotImplementedError
 
 
-class Gathering(Reducer[Result]):
-    """A reducer that looks at what all parts of a chunk gave, as a list."""
-
-    def more(self, found: list[Any] | None, part: Part) -> list[Any]:
-        """The list so far, with one more."""
-        found = found or []
-        found.append(self.of_part(part))
-        return found
-
-
 class Chunks:
     """The columns of a Dask array, with all rows of a column in one chunk.
 
@@ -540,15 +530,15 @@ class Drawn(Reducer[Held]):
         return a.joined(b)
 
 
-class Squares(Gathering[list[Floats]]):
+class Squares(Reducer[list[Floats]]):
     """Squared lengths of all columns."""
 
-    def of_part(self, part: Part) -> Floats:
+    def of_part(self, part: Part) -> list[Floats]:
         """Those of a part."""
-        return part.squares
+        return [part.squares]
 
-    def of_chunk(self, found: Any, block: Block) -> list[Floats]:
-        """Those of a chunk."""
+    def of_chunk(self, found: list[Floats], block: Block) -> list[Floats]:
+        """Those of a chunk, as one array."""
         return [np.concatenate(found)]
 
     def join(self, a: list[Floats], b: list[Floats]) -> list[Floats]:

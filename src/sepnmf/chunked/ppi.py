@@ -8,10 +8,10 @@ import numpy as np
 
 from sepnmf.chunked.moments import spectrum
 from sepnmf.chunked.passes import Block, Chunks, Held, Part, Reducer, Squares, put_together
-from sepnmf.chunked.spa import resolution
 from sepnmf.methods.ppi import purity_scores, too_few_extremes
 from sepnmf.methods.subspace import too_few_nonzero
 from sepnmf.selection import Selection, best_first
+from sepnmf.sources import resolution
 from sepnmf.typing import Floats, Ints, Seed
 from sepnmf.validation import Negative, check_count, check_generator, check_rank
 

@@ -12,6 +12,7 @@ from sepnmf.chunked.passes import Chunks, Held, Part
 from sepnmf.kernels import distances
 from sepnmf.methods.spa import project_successively, ranked_scores
 from sepnmf.selection import Selection
+from sepnmf.sources import resolution
 from sepnmf.typing import Floats, Ints
 from sepnmf.validation import Negative, check_choice, check_rank
 
@@ -63,11 +64,6 @@ def chunked_spa(M: Any, r: int, *, normalize: str = "none", negative: Negative =
 def roots(squares: Floats) -> Floats:
     """Square roots of what should not be negative, in place: there may be very many."""
     return np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
-
-
-def resolution(array: Any) -> Any:
-    """The floating-point type that data are computed in."""
-    return np.float32 if array.dtype in (np.float32, np.float16) else np.float64
 
 
 @dataclass(frozen=True, eq=False)

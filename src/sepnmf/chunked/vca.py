@@ -10,10 +10,11 @@ import numpy as np
 from sepnmf.chunked.guesses import Guess, Objections, settle
 from sepnmf.chunked.moments import Spectrum, spectrum
 from sepnmf.chunked.passes import Chunks, Held, Part
-from sepnmf.chunked.spa import Projections, resolution
+from sepnmf.chunked.spa import Projections
 from sepnmf.methods.subspace import stepwise_scores, too_few_nonzero
 from sepnmf.methods.vca import ROUNDING, follow_directions, snr_in_decibels
 from sepnmf.selection import Selection
+from sepnmf.sources import resolution
 from sepnmf.typing import Floats, Ints, Seed
 from sepnmf.validation import Negative, check_generator, check_number, check_rank
 
@@ -52,7 +53,7 @@ def chunked_vca(
     draws = check_generator(random_state).standard_normal((r, r))
     if r == 1:
         longest, squares, history, scale = settle(
-            chunks, partial(Projections.guessed, r=1, eps=EPS), negative
+            chunks, partial(Projections.guessed, r=1, eps=eps), negative
         )
         anchors, scores = longest.anchors, np.sqrt(squares) * scale
     else:

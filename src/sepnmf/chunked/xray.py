@@ -9,12 +9,13 @@ import numpy as np
 
 from sepnmf.chunked.guesses import Guess, Objections, settle
 from sepnmf.chunked.passes import Chunks, Held, Part
-from sepnmf.chunked.spa import resolution, roots
+from sepnmf.chunked.spa import roots
 from sepnmf.columns import l1_lengths
 from sepnmf.least_squares import cone_weights
 from sepnmf.methods.spa import ranked_scores
 from sepnmf.methods.xray import Cone, too_few
 from sepnmf.selection import Selection
+from sepnmf.sources import resolution
 from sepnmf.typing import Floats, Ints, Seed
 from sepnmf.validation import Negative, check_choice, check_generator, check_rank
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepnmf.io.guards import needed
-from sepnmf.io.variables import native
+from sepnmf.sources import native
 
 # Data of more bytes than this become a Dask array, in chunks of about so many bytes. Both are counted as
 # float64, which numbers become in work.

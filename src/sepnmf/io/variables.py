@@ -11,6 +11,7 @@ from scipy import sparse
 
 from sepnmf.io.data import Data
 from sepnmf.io.guards import check_size, parsing
+from sepnmf.sources import native
 from sepnmf.typing import Sparse
 
 LISTED = 20
@@ -82,11 +83,6 @@ def check_dimensions(shape: tuple[int, ...], file: Path) -> None:
             f"{file.name} holds an array of shape {shape}: expected a matrix of two dimensions or an image "
             "of three, lines × samples × bands."
         )
-
-
-def native(array: NDArray[Any]) -> NDArray[Any]:
-    """`array` in the byte order of this machine."""
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def data_of(array: NDArray[Any], file: Path, variable: str = "") -> Data:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sepnmf.io.data import Data
 from sepnmf.io.guards import check_claim, check_size, needed, parsing
 from sepnmf.io.stored import CHUNK, LARGE, in_parts
-from sepnmf.io.variables import LISTED, check_dimensions, check_real, data_of, native
+from sepnmf.io.variables import LISTED, check_dimensions, check_real, data_of
+from sepnmf.sources import native
 
 KIND = "a Zarr array"
 METADATA = ("zarr.json", ".zarray", ".zgroup")
