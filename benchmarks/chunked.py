@@ -98,25 +98,25 @@ def compile_kernels(job, options):
     import dask.array as da
 
     import sepnmf
-    from sepnmf.chunked import screening
+    from sepnmf.matrix import _chunked
 
     small, _ = sepnmf.datasets.make_dirichlet(0.01, random_state=0)
-    before, screening.SMALL = screening.SMALL, 0
+    before, _chunked.SMALL = _chunked.SMALL, 0
     sepnmf.select(da.from_array(small, chunks=(50, 30)), 10, job, negative="clip", **options)
-    screening.SMALL = before
+    _chunked.SMALL = before
 
 
 def counted_passes():
     """A list that grows with every pass over the data."""
-    from sepnmf.chunked import Chunks
+    from sepnmf.matrix import Chunked
 
-    scan, passes = Chunks.scan, []
+    scan, passes = Chunked.scan, []
 
     def counting(self, *reducers):
         passes.append(len(reducers))
         return scan(self, *reducers)
 
-    Chunks.scan = counting
+    Chunked.scan = counting
     return passes
 
 

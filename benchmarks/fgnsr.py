@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sepnmf.datasets import make_dirichlet
-from sepnmf.methods.fgnsr import ALPHA, Iterate, momentum
+from sepnmf.methods._fgnsr import ALPHA, Iterate, momentum
 from sepnmf.model.problem import Fit
 from sepnmf.parallel import Workers
 from sepnmf.validation import check_weights

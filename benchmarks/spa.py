@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from sepnmf.methods.spa import project_successively, spa
+from sepnmf.matrix import as_matrix
+from sepnmf.methods._spa import project_successively, spa
 
 M_ROWS, N_COLUMNS, R, ROUNDS = 200, 20_000, 20, 7
 
@@ -47,7 +48,7 @@ def main() -> None:
             [
                 (
                     seconds(lambda M=M, u=u: products(M, u)),
-                    seconds(lambda M=M, how=normalize: project_successively(M, R, how)),
+                    seconds(lambda M=M, how=normalize: project_successively(as_matrix(M), R, how)),
                     seconds(lambda M=M, how=normalize: spa(M, R, normalize=how)),
                 )
                 for _ in range(ROUNDS)

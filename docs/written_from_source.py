@@ -2,28 +2,32 @@
 
 Before Sphinx reads anything, this extension writes
 
-- generated/methods.rst: a table of the methods, from their docstrings and the registry;
+- generated/methods.rst: a table of the methods, from their records in the registry;
 - generated/command_line.md: every command and option, from the Typer app;
 - api/index.rst: every public name, from which autosummary makes a page each.
+
+`python docs/written_from_source.py` writes the table of methods in the README.
 """
 
 import inspect
-import re
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from sphinx.application import Sphinx
-from sphinx.config import Config
 from typer.cli import get_docs_for_click
 
 import sepnmf
 from sepnmf.cli import app as command_line
-from sepnmf.registry import DENSE_ONLY
 
-ROOMS = ["metrics", "datasets", "io", "model", "tuning"]
+if TYPE_CHECKING:  # so that the tests can read this file without Sphinx
+    from sphinx.application import Sphinx
+    from sphinx.config import Config
+
+README_BEGIN = "<!-- methods: begin (written by docs/written_from_source.py) -->"
+README_END = "<!-- methods: end -->"
+ROOMS = ["metrics", "datasets", "io", "report", "model", "tuning"]
 GALLERY = [
     "unmixing",
     "anchor_words",
@@ -43,43 +47,37 @@ def gallery_order(filename: str) -> tuple[int, str]:
 
 
 def methods_table() -> str:
-    """One row per method: what it does, whether it takes sparse data, when to use it; then what it costs."""
-    uses = ["   * - method\n     - what it does\n     - sparse M\n     - when to use it"]
-    costs = ["   * - method\n     - cost\n     - memory"]
-    for name, function in sepnmf.METHODS.items():
-        doc = inspect.getdoc(function) or ""
-        link = f":py:func:`{name} <sepnmf.{function.__name__}>`"
-        cells = (link, first_sentence(doc), "no" if name in DENSE_ONLY else "yes", note(doc, "When to use"))
-        uses.append("   * - " + "\n     - ".join(cells))
-        costs.append("   * - " + "\n     - ".join((link, note(doc, "Cost"), note(doc, "Memory"))))
-    return "\n".join(
-        [
-            ".. list-table::",
-            "   :header-rows: 1",
-            "   :widths: 16 32 8 44\n",
-            *uses,
-            "\nWhat they cost, with M of shape m × n:\n",
-            ".. list-table::",
-            "   :header-rows: 1",
-            "   :widths: 16 52 32\n",
-            *costs,
-        ]
-    )
+    """One row per method, from its record: what it does, when to use it, its cost, which data it takes."""
+    head = ("method", "what it does", "when to use it", "cost", "sparse M", "M in chunks")
+    rows = [head]
+    for name, method in sepnmf.METHODS.items():
+        link = f":py:func:`{name} <sepnmf.{name}>`" if hasattr(sepnmf, name) else f"``{name}``"
+        sparse = "yes" if method.sparse else "no"
+        rows.append((link, method.summary, method.use, method.cost, sparse, method.chunks))
+    cells = ["   * - " + "\n     - ".join(row) for row in rows]
+    return "\n".join([".. list-table::", "   :header-rows: 1", "   :widths: 16 28 24 20 6 8\n", *cells])
+
+
+def readme_table() -> str:
+    """The same for the README, in Markdown."""
+    lines = ["| method | what it does | when to use it | sparse M |", "|---|---|---|---|"]
+    for name, method in sepnmf.METHODS.items():
+        sparse = "yes" if method.sparse else "no"
+        lines.append(f"| `{name}` | {method.summary} | {method.use} | {sparse} |")
+    return "\n".join(lines)
+
+
+def write_readme() -> None:
+    """Put the table of methods between its two marks in the README."""
+    path = Path(__file__).parent.parent / "README.md"
+    before, begin, rest = path.read_text("utf-8").partition(README_BEGIN)
+    _, end, after = rest.partition(README_END)
+    path.write_text(f"{before}{begin}\n{readme_table()}\n{end}{after}", "utf-8")
 
 
 def first_sentence(doc: str) -> str:
     """The docstring's first paragraph, on one line."""
     return " ".join(doc.partition("\n\n")[0].split())
-
-
-def note(doc: str, word: str) -> str:
-    """What the docstring's notes say after "Cost:", "Memory:" or "When to use:", up to the next of these."""
-    found = re.search(rf"\b{word}( a step)?: (.+?)(?=\s(?:Memory|When to use):|\n\n|\Z)", doc, re.DOTALL)
-    if not found:
-        return "–"
-    text = " ".join(found[2].split())
-    text = f"a step: {text}" if found[1] else text
-    return text[0].upper() + text[1:] if text[1].isalpha() else text  # n and r keep their case
 
 
 def command_line_reference() -> str:
@@ -98,12 +96,13 @@ def command_line_reference() -> str:
 def api_sections() -> dict[str, list[str]]:
     """The API page's headings and the full names of what is under each; no name is left out or said twice."""
     names = public_names(sepnmf)
-    methods = [function.__name__ for function in sepnmf.METHODS.values()]
+    methods = list(sepnmf.METHODS)
     chosen = {
         "Choose anchors": ["select", "METHODS", "Selection", "estimate_rank", "RankEstimate"],
-        "Methods": [*methods, "merit_lam", "methods.iteration.State"],
+        "Methods": [*methods, "merit_lam", "methods.Method", "methods.method", "methods.State"],
         "In scikit-learn": ["SeparableNMF", "AnchorSelector"],
     }
+    chosen["What M may be"] = ["matrix.as_matrix", "matrix.Matrix"]
     chosen["Around them"] = [name for name in names if not any(name in group for group in chosen.values())]
     sections = {title: [f"sepnmf.{name}" for name in group] for title, group in chosen.items()}
     for room in ROOMS:
@@ -145,7 +144,7 @@ def find(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-def write_pages(app: Sphinx, _: Config) -> None:
+def write_pages(app: "Sphinx", _: "Config") -> None:
     """Write the three files, and remove pages of names that are gone."""
     docs = Path(app.srcdir)
     sections = api_sections()
@@ -165,7 +164,11 @@ def write_pages(app: Sphinx, _: Config) -> None:
             path.unlink()
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: "Sphinx") -> dict[str, bool]:
     """Write the pages before Sphinx looks for pages."""
     app.connect("config-inited", write_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+if __name__ == "__main__":
+    write_readme()

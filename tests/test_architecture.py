@@ -99,6 +99,6 @@ def test_public_names_mean_the_same_whatever_was_loaded_before(first):
         f"import sepnmf; sepnmf.{first}\n"
         "assert callable(sepnmf.nnls) and callable(sepnmf.spa) and callable(sepnmf.methods.spa)\n"
         "from sepnmf.methods import vca\n"
-        "assert vca is sepnmf.vca is sepnmf.METHODS['vca']\n"
+        "assert vca is sepnmf.vca and vca.method is sepnmf.METHODS['vca']\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-
-import sepnmf
-from sepnmf.datasets import make_dirichlet, make_midpoint
 from sepnmf.tuning.auto import Search, auto, scaled
 from sepnmf.tuning.clusters import bisecting_clusters, cluster_means
 from sepnmf.tuning.vertices import Descent, VertexModel
+
+import sepnmf
+from sepnmf.datasets import make_dirichlet, make_midpoint
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1, 0.25, 0.3, 0.38])
@@ -40,12 +40,12 @@ def test_history_says_what_was_tried():
 
 def test_the_ratio_model_is_asked_where_the_others_disagree(monkeypatch):
     M, _ = make_dirichlet(0.05, random_state=0)
-    assert "tuned-admm" not in auto(M, 10, negative="allow").history["start"]
+    assert "tuned_admm" not in auto(M, 10, negative="allow").history["start"]
     monkeypatch.setattr(
         VertexModel, "descend", lambda self, anchors: Descent(self.start(anchors), 0.0, 0, settled=True)
     )
     M, _ = make_dirichlet(0.9, random_state=0)
-    assert "tuned-admm" in auto(M, 10, negative="allow").history["start"]
+    assert "tuned_admm" in auto(M, 10, negative="allow").history["start"]
 
 
 def test_anchors_in_the_cone_of_others_are_not_identifiable():

@@ -11,21 +11,33 @@ import zarr
 from scipy import sparse
 
 import sepnmf
-from sepnmf import registry, sources
-from sepnmf.chunked import CHUNKED, NATIVE, Chunks, screening, unexplained
-from sepnmf.chunked import moments as moments_of
-from sepnmf.chunked.moments import Moments, Spectrum, Triangle, spectrum
-from sepnmf.chunked.passes import Extent, Inspection, Ranked
-from sepnmf.chunked.ppi import Ends, Extremes
 from sepnmf.datasets import make_dirichlet
+from sepnmf.least_squares import unexplained
+from sepnmf.matrix import (
+    _chunked,
+    _spectrum,
+    _stored,
+    as_matrix,
+    is_lazy,
+    lazy_array,
+    leading_spectrum,
+)
+from sepnmf.matrix._extremes import Ends, Extremes
+from sepnmf.matrix._held import Ranked
+from sepnmf.matrix._reducers import Extent, Inspection
+from sepnmf.matrix._spectrum import Moments, Spectrum, Triangle
+from sepnmf.methods import _screening as screening
+from sepnmf.tuning import _auto
+
+EXACT = [name for name, method in sepnmf.METHODS.items() if method.chunks == "exactly"]
 
 # Options that the methods need, and a seed for those that draw.
 OPTIONS = {
     "vca": {"random_state": 3},
     "ppi": {"random_state": 3},
     "nfindr": {"random_state": 3},
-    "smoothed-vca": {"random_state": 3, "n_average": 2},
-    "smoothed-spa": {"n_average": 2},
+    "smoothed_vca": {"random_state": 3, "n_average": 2},
+    "smoothed_spa": {"n_average": 2},
     "fgnsr": {"random_state": 3},
     "hottopixx": {"random_state": 3, "noise": 0.05},
     "admm": {"lam": 2.23e-4, "rho": (8.62e-5, 3.66, 1.48e-4), "max_outer": 20},
@@ -55,28 +67,28 @@ def mapped(folder, M, order="C"):
 @pytest.fixture
 def memmaps_in_chunks(monkeypatch):
     """Memory maps of any size are read in chunks, small ones."""
-    monkeypatch.setattr(sources, "LARGE", 0)
-    monkeypatch.setattr(sources, "CHUNK", 20_000)
+    monkeypatch.setattr(_stored, "LARGE", 0)
+    monkeypatch.setattr(_stored, "CHUNK", 20_000)
 
 
 @pytest.fixture
 def screened(monkeypatch):
     """Screening also where the data would be loaded."""
-    monkeypatch.setattr(screening, "SMALL", 0)
-    monkeypatch.setattr(screening, "SAMPLE", 200)
+    monkeypatch.setattr(_chunked, "SMALL", 0)
+    monkeypatch.setattr(_chunked, "SAMPLE", 200)
 
 
 # The same answers --------------------------------------------------------------------------------------
 
 
-def test_every_method_takes_data_in_chunks():
-    assert set(CHUNKED) == set(registry.METHODS)
+def test_the_methods_that_choose_exactly_as_in_memory_are_known():
+    assert EXACT == ["ppi", "spa", "vca", "xray"]
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("noise", [0.0, 0.05])
-@pytest.mark.parametrize("method", NATIVE)
-def test_native_methods_choose_as_in_memory_from_dask_zarr_hdf5_and_memmaps(
+@pytest.mark.parametrize("method", EXACT)
+def test_exact_methods_choose_as_in_memory_from_dask_zarr_hdf5_and_memmaps(
     method, noise, seed, tmp_path, memmaps_in_chunks
 ):
     M, _ = make_dirichlet(noise, m=30, n=700, r=6, random_state=seed)
@@ -110,7 +122,7 @@ def test_columns_divided_by_their_sums_are_chosen_as_in_memory(method):
     np.testing.assert_array_equal(found.anchors, expected.anchors)
 
 
-@pytest.mark.parametrize("method", [name for name in CHUNKED if name not in NATIVE])
+@pytest.mark.parametrize("method", [name for name in sepnmf.METHODS if name not in EXACT])
 def test_other_methods_choose_as_in_memory_while_the_data_are_small(method):
     M, _ = make_dirichlet(0.02, m=20, n=60, r=4, random_state=0)
     M = np.maximum(M, 0)
@@ -123,7 +135,7 @@ def test_other_methods_choose_as_in_memory_while_the_data_are_small(method):
     np.testing.assert_array_equal(found.scores, expected.scores)
 
 
-@pytest.mark.parametrize("method", NATIVE)
+@pytest.mark.parametrize("method", EXACT)
 def test_sparse_blocks_are_chosen_from_as_in_memory(method):
     rng = np.random.default_rng(0)
     M = sparse.random_array((25, 300), density=0.2, rng=rng, format="csc")
@@ -140,7 +152,7 @@ def test_sparse_blocks_along_both_axes_are_put_together():
     np.testing.assert_array_equal(sepnmf.select(blocks, 4, "spa").anchors, sepnmf.spa(M, 4).anchors)
 
 
-@pytest.mark.parametrize("method", NATIVE)
+@pytest.mark.parametrize("method", EXACT)
 @pytest.mark.parametrize("factor", [1e-165, 1e-100, 1e100])
 def test_squares_that_leave_the_range_do_no_harm(method, factor):
     M, _ = make_dirichlet(0.02, m=20, n=200, r=4, random_state=0)
@@ -160,7 +172,7 @@ def test_spa_takes_every_real_type(dtype, tmp_path, memmaps_in_chunks):
     np.testing.assert_array_equal(sepnmf.select(mapped(tmp_path, M), 4, "spa").anchors, expected)
 
 
-@pytest.mark.parametrize("method", NATIVE)
+@pytest.mark.parametrize("method", EXACT)
 def test_of_equal_columns_the_first_is_chosen_and_none_twice(method):
     base = np.random.default_rng(0).random((6, 5))
     M = np.tile(base, 400)
@@ -170,8 +182,8 @@ def test_of_equal_columns_the_first_is_chosen_and_none_twice(method):
     assert set(found.anchors) <= set(range(5))
 
 
-@pytest.mark.parametrize("method", NATIVE)
-def test_of_equal_columns_the_first_is_chosen_though_the_guess_was_made_with_another(method):
+@pytest.mark.parametrize("method", EXACT)
+def test_of_equal_columns_the_first_is_chosen_though_the_working_set_has_another(method):
     """The first look takes in columns from 1500 on, where there are copies of columns 300 to 303."""
     rng = np.random.default_rng(1)
     W = rng.random((12, 4))
@@ -185,7 +197,7 @@ def test_of_equal_columns_the_first_is_chosen_though_the_guess_was_made_with_ano
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("method", NATIVE)
+@pytest.mark.parametrize("method", EXACT)
 def test_columns_of_very_different_lengths_are_chosen_as_in_memory(method, seed):
     """Most columns are not in the first look, the longest is a mixture, and it decides what XRAY sees."""
     M, _ = make_dirichlet(0.05, m=15, n=6000, r=5, random_state=seed)
@@ -227,7 +239,7 @@ def test_vca_turns_to_the_affine_view_when_a_column_is_on_the_other_side():
 
 def test_one_anchor_is_the_longest_column():
     M = np.random.default_rng(0).random((5, 80))
-    for method in NATIVE:
+    for method in EXACT:
         options = OPTIONS.get(method, {})
         expected = sepnmf.select(M, 1, method, **options)
         np.testing.assert_array_equal(
@@ -264,8 +276,8 @@ def test_a_few_passes_are_enough(method, passes):
     D = da.from_array(counted, chunks=(40, 2000), lock=True)
     options = OPTIONS.get(method, {})
     found = sepnmf.select(D, 10, method, **options)
-    glimpse = 8 * 2000 * 40
-    assert counted.read <= passes * M.size + glimpse
+    peek = 8 * 2000 * 40
+    assert counted.read <= passes * M.size + peek
     np.testing.assert_array_equal(found.anchors, sepnmf.select(counted.M, 10, method, **options).anchors)
 
 
@@ -278,10 +290,10 @@ def test_the_history_says_how_many_anchors_were_certain_after_each_pass():
 
 
 @pytest.mark.parametrize("method", ["spa", "xray", "vca"])
-def test_a_poor_first_guess_costs_passes_and_nothing_else(method, monkeypatch):
-    """From a glimpse of zeros, with one objection a step, the answer is the same."""
-    monkeypatch.setattr("sepnmf.chunked.guesses.MANY", 1)
-    monkeypatch.setattr("sepnmf.chunked.passes.GLIMPSES", 1)
+def test_a_poor_first_working_set_costs_passes_and_nothing_else(method, monkeypatch):
+    """From a peek at zeros, with one violation a step, the answer is the same."""
+    monkeypatch.setattr("sepnmf.methods._working_set.MOST_VIOLATIONS", 1)
+    monkeypatch.setattr("sepnmf.matrix._chunked.PEEKS", 1)
     M, _ = make_dirichlet(0.05, m=30, n=2000, r=6, random_state=3)
     M = np.maximum(M, 0)
     M[:, :400] = 0.0
@@ -290,32 +302,32 @@ def test_a_poor_first_guess_costs_passes_and_nothing_else(method, monkeypatch):
     np.testing.assert_array_equal(found.anchors, sepnmf.select(M, 6, method, **options).anchors)
 
 
-def test_columns_that_object_are_ranked_by_value_and_then_by_number():
+def test_violating_columns_are_ranked_by_value_and_then_by_number():
     one = Ranked(np.array([7.0, 2.0]), np.array([9, 1]), np.eye(4)[:, :2])
     two = Ranked(np.array([7.0 - 1e-12, 3.0]), np.array([3, 5]), np.eye(4)[:, 2:])
     both = one.joined(two, 3, rounding=1e-9)
-    np.testing.assert_array_equal(both.numbers, [3, 9, 5])
+    np.testing.assert_array_equal(both.indices, [3, 9, 5])
     np.testing.assert_array_equal(both.columns.argmax(axis=0), [2, 0, 3])
 
 
 def test_only_the_chunks_asked_for_are_read():
     counted = Counted(np.arange(120.0).reshape(3, 40))
-    chunks = Chunks(da.from_array(counted, chunks=(3, 10)))
+    chunks = as_matrix(da.from_array(counted, chunks=(3, 10)))
     np.testing.assert_array_equal(chunks.take(np.array([39, 0, 31])), counted.M[:, [39, 0, 31]])
     assert counted.read <= 2 * 30
 
 
 def test_rows_in_chunks_do_not_make_chunks_of_everything(monkeypatch):
-    monkeypatch.setattr(sources, "CHUNK", 8000)
+    monkeypatch.setattr(_stored, "CHUNK", 8000)
     M = np.random.default_rng(0).random((10, 3000))
     counted = Counted(M)
-    chunks = Chunks(da.from_array(counted, chunks=(1, 3000)))
+    chunks = as_matrix(da.from_array(counted, chunks=(1, 3000)))
     assert max(chunks.array.chunks[1]) == 100
     assert chunks.array.numblocks[0] == 1
     chunks.scan(Extent())
     assert counted.read == M.size
     assert counted.largest <= 100
-    np.testing.assert_array_equal(chunks.loaded(), M)
+    np.testing.assert_array_equal(chunks.loaded().array, M)
     np.testing.assert_array_equal(
         sepnmf.select(da.from_array(M, chunks=(1, 3000)), 4, "spa").anchors, sepnmf.spa(M, 4).anchors
     )
@@ -335,7 +347,7 @@ def test_views_of_memory_maps_are_read_from_the_file(tmp_path, memmaps_in_chunks
         "backwards": whole[:, ::-1],
     }
     for name, view in views.items():
-        found = sources.in_chunks(view).compute()
+        found = lazy_array(view).compute()
         np.testing.assert_array_equal(found, np.array(view), err_msg=name)
 
 
@@ -343,15 +355,15 @@ def test_short_parts_of_many_rows_are_read_right(tmp_path, memmaps_in_chunks):
     M = np.random.default_rng(0).random((300, 90))
     whole = mapped(tmp_path, M)
     for view in (whole, whole[7:290, 20:80], whole[::2]):
-        assert len(view) > sources.MANY_ROWS
-        np.testing.assert_array_equal(sources.in_chunks(view).compute(), np.array(view))
+        assert len(view) > _stored.MANY_ROWS
+        np.testing.assert_array_equal(lazy_array(view).compute(), np.array(view))
 
 
 def test_a_map_with_an_offset_or_foreign_bytes_is_read_right(tmp_path, memmaps_in_chunks):
     M = np.random.default_rng(0).integers(0, 1000, (7, 900)).astype(">i2")
     (tmp_path / "M.dat").write_bytes(b"header!" + M.tobytes())
     view = np.memmap(tmp_path / "M.dat", ">i2", "r", offset=7, shape=M.shape)
-    found = sources.in_chunks(view)
+    found = lazy_array(view)
     assert found.dtype.isnative
     np.testing.assert_array_equal(found.compute(), M)
 
@@ -364,7 +376,7 @@ def test_changes_of_a_private_map_are_seen(tmp_path, memmaps_in_chunks):
 
 
 def test_small_maps_are_arrays(tmp_path):
-    assert not sources.is_chunked(mapped(tmp_path, np.ones((4, 50))))
+    assert not is_lazy(mapped(tmp_path, np.ones((4, 50))))
 
 
 def test_without_dask_large_maps_are_refused_in_one_sentence(tmp_path, memmaps_in_chunks, monkeypatch):
@@ -383,22 +395,22 @@ def exact(M):
     return [np.linalg.svd(A, full_matrices=False)[:2] for A in (M, centred)]
 
 
-@pytest.mark.parametrize("kind", ["products", "triangles", "mixtures"])
+@pytest.mark.parametrize("kind", ["products", "triangles", "sketch"])
 def test_principal_directions_are_those_of_the_singular_value_decomposition(kind, monkeypatch):
     M, _ = make_dirichlet(0.01, m=40, n=900, r=5, random_state=0)
-    chunks = Chunks(in_chunks(M, 2))
+    chunks = as_matrix(in_chunks(M, 2), "allow")
     if kind == "products":
         seen = Spectrum.of_sums(chunks.scan(Moments())[0])
     elif kind == "triangles":
         seen = Spectrum.of_triangle(chunks.scan(Triangle())[0])
     else:
-        monkeypatch.setattr(moments_of, "LONG", 10)
-        _, seen = spectrum(chunks, 5, "allow")
+        monkeypatch.setattr(_spectrum, "LONG", 10)
+        _, seen = leading_spectrum(chunks, 5)
     (U, sigma), (V, tau) = exact(M)
-    np.testing.assert_allclose(seen.centre, M.mean(axis=1), rtol=1e-2 if kind == "mixtures" else 1e-10)
+    np.testing.assert_allclose(seen.centre, M.mean(axis=1), rtol=1e-2 if kind == "sketch" else 1e-10)
     np.testing.assert_allclose(seen.energy, np.sum(M**2), rtol=1e-10)
     assert seen.count == 900
-    tolerance = 1e-3 if kind == "mixtures" else 1e-9
+    tolerance = 1e-3 if kind == "sketch" else 1e-9
     for found, expected in ((seen.sigma, sigma), (seen.centred_sigma, tau)):
         np.testing.assert_allclose(found[:4], expected[:4], rtol=tolerance)
     for found, expected in ((seen.vectors, U), (seen.centred_vectors, V)):
@@ -406,10 +418,10 @@ def test_principal_directions_are_those_of_the_singular_value_decomposition(kind
         np.testing.assert_allclose(between, 1.0, atol=tolerance)
 
 
-def test_random_mixtures_are_the_same_whatever_the_chunks(monkeypatch):
-    monkeypatch.setattr(moments_of, "LONG", 10)
+def test_random_combinations_are_the_same_whatever_the_chunks(monkeypatch):
+    monkeypatch.setattr(_spectrum, "LONG", 10)
     M, _ = make_dirichlet(0.01, m=40, n=3000, r=5, random_state=0)
-    one, two = (spectrum(Chunks(in_chunks(M, seed)), 5, "allow")[1] for seed in (1, 2))
+    one, two = (leading_spectrum(as_matrix(in_chunks(M, seed), "allow"), 5)[1] for seed in (1, 2))
     np.testing.assert_allclose(one.vectors, two.vectors, atol=1e-9)
     found = sepnmf.select(in_chunks(M, 1), 5, "vca", negative="allow", random_state=0)
     assert len(set(found.anchors)) == 5
@@ -421,7 +433,7 @@ def test_faint_directions_are_found_where_products_have_lost_them():
     U = np.linalg.qr(rng.standard_normal((12, 3)))[0]
     V = np.linalg.qr(rng.standard_normal((300, 3)))[0]
     M = U @ np.diag([1.0, 0.1, 1e-7]) @ V.T
-    _, seen = spectrum(Chunks(in_chunks(M, 0)), 3, "allow")
+    _, seen = leading_spectrum(as_matrix(in_chunks(M, 0), "allow"), 3)
     np.testing.assert_allclose(seen.sigma[:3], [1.0, 0.1, 1e-7], rtol=1e-6)
 
 
@@ -429,13 +441,13 @@ def test_extremes_are_those_of_all_inner_products():
     M = np.random.default_rng(0).random((8, 500))
     M[:, 100:130] = 0.0
     lines = np.random.default_rng(1).standard_normal((50, 8))
-    (ends,) = Chunks(in_chunks(M, 3)).scan(Extremes(np.eye(8), lines, 1e-14, hold=True))
+    (ends,) = as_matrix(in_chunks(M, 3)).scan(Extremes(np.eye(8), lines, 1e-14, hold=True))
     reach = lines @ M
     reach[:, 100:130] = np.nan
-    np.testing.assert_array_equal(ends.numbers[0], np.nanargmax(reach, axis=1))
-    np.testing.assert_array_equal(ends.numbers[1], np.nanargmin(reach, axis=1))
-    np.testing.assert_array_equal(ends.held.numbers, np.unique(ends.numbers))
-    np.testing.assert_array_equal(ends.held.columns, M[:, ends.held.numbers])
+    np.testing.assert_array_equal(ends.indices[0], np.nanargmax(reach, axis=1))
+    np.testing.assert_array_equal(ends.indices[1], np.nanargmin(reach, axis=1))
+    np.testing.assert_array_equal(ends.held.indices, np.unique(ends.indices))
+    np.testing.assert_array_equal(ends.held.columns, M[:, ends.held.indices])
 
 
 def test_of_extremes_that_rounding_cannot_tell_apart_the_first_is_counted():
@@ -443,9 +455,9 @@ def test_of_extremes_that_rounding_cannot_tell_apart_the_first_is_counted():
         return Ends(np.full((2, 1), top), np.full((2, 1), number), np.full((2, 1), top))
 
     extremes = Extremes(np.eye(1), np.ones((1, 1)), 1e-14)
-    assert extremes.join(ends(1.0, 3), ends(1.0 + 1e-15, 7)).numbers.tolist() == [[3], [3]]
-    assert extremes.join(ends(1.0, 3), ends(1.0 + 1e-13, 7)).numbers.tolist() == [[7], [7]]
-    assert extremes.join(ends(1.0, 3), ends(1.0 - 1e-15, 7)).numbers.tolist() == [[3], [3]]
+    assert extremes.join(ends(1.0, 3), ends(1.0 + 1e-15, 7)).indices.tolist() == [[3], [3]]
+    assert extremes.join(ends(1.0, 3), ends(1.0 + 1e-13, 7)).indices.tolist() == [[7], [7]]
+    assert extremes.join(ends(1.0, 3), ends(1.0 - 1e-15, 7)).indices.tolist() == [[3], [3]]
 
 
 # Screening ---------------------------------------------------------------------------------------------
@@ -491,25 +503,25 @@ def test_screening_finds_a_column_that_the_sample_misses(screened):
 def test_polishing_exchanges_what_leaves_more_of_all_columns(screened, monkeypatch):
     """Anchors that the search got wrong on purpose are mended by the pass over all columns."""
     M, true = make_dirichlet(0.0, m=30, n=4000, r=5, random_state=2)
-    right = screening.auto
+    right = _auto.choose_in_memory
 
-    def wrong(columns, r, **options):
-        sel = right(columns, r, **options)
+    def wrong(columns, r, *options):
+        sel = right(columns, r, *options)
         chosen = sel.anchors.copy()
         chosen[-1] = np.setdiff1d(np.arange(columns.shape[1]), chosen)[7]
         scores = np.zeros(columns.shape[1])
         scores[chosen] = np.arange(r, 0, -1)
         return sepnmf.Selection(anchors=chosen, scores=scores, method="auto", history=sel.history)
 
-    monkeypatch.setattr(screening, "auto", wrong)
+    monkeypatch.setattr(_auto, "choose_in_memory", wrong)
     sel = sepnmf.select(da.from_array(M, chunks=(30, 999)), 5)
     assert set(sel.anchors) == set(true)
     assert sel.history["exchanges"][-1] > 0
 
 
-@pytest.mark.parametrize("method", ["fgnsr", "merit", "tuned-admm", "snpa", "nfindr", "preconditioned-spa"])
+@pytest.mark.parametrize("method", ["fgnsr", "merit", "tuned_admm", "snpa", "nfindr", "preconditioned_spa"])
 def test_other_methods_find_the_anchors_through_screening(screened, monkeypatch, method):
-    monkeypatch.setattr(screening, "SPOKESMEN", 60)
+    monkeypatch.setattr(screening, "REPRESENTATIVES", 60)
     M, true = make_dirichlet(0.01, m=30, n=4000, r=4, random_state=1)
     M = np.maximum(M, 0)
     sel = sepnmf.select(in_chunks(M, 3), 4, method, **OPTIONS.get(method, {}))
@@ -524,9 +536,9 @@ def test_other_methods_find_the_anchors_through_screening(screened, monkeypatch,
     assert np.argsort(-sel.scores)[:4].tolist() == sel.anchors.tolist()
 
 
-def test_what_columns_that_stand_for_others_can_have_lost_is_a_bound(screened, monkeypatch):
+def test_what_representatives_can_have_lost_is_a_bound(screened, monkeypatch):
     """The roots of the residuals of the columns held and of all columns differ by the root of "lost"."""
-    monkeypatch.setattr(screening, "SPOKESMEN", 30)
+    monkeypatch.setattr(screening, "REPRESENTATIVES", 30)
     monkeypatch.setattr(screening, "ROUNDS", 0)
     for seed in range(3):
         M, _ = make_dirichlet(0.1, m=20, n=3000, r=4, random_state=seed)
@@ -566,10 +578,10 @@ def test_weights_and_fit_of_chunks_are_those_of_data_in_memory(tmp_path, memmaps
     assert sepnmf.nnls(M[:, anchors], D, sum_to_one=True).compute().sum(axis=0) == pytest.approx(1)
     for data in (D, mapped(tmp_path, M)):
         assert sepnmf.metrics.rae(data, anchors) == pytest.approx(sepnmf.metrics.rae(M, anchors), abs=1e-9)
-    left = unexplained(Chunks(D), M[:, anchors], 3)
+    left = unexplained(as_matrix(D), M[:, anchors], 3)
     E = np.square(M - M[:, anchors] @ H.compute()).sum(axis=0)
-    np.testing.assert_array_equal(left.worst.numbers, np.argsort(-E)[:3])
-    np.testing.assert_allclose(left.worst.columns, M[:, left.worst.numbers])
+    np.testing.assert_array_equal(left.worst.indices, np.argsort(-E)[:3])
+    np.testing.assert_allclose(left.worst.columns, M[:, left.worst.indices])
     with pytest.raises(ValueError, match="same number of rows, got 3 and 20"):
         sepnmf.nnls(np.eye(3), D)
 
@@ -650,7 +662,7 @@ def spoilt(value):
     return M
 
 
-@pytest.mark.parametrize("method", ["auto", *NATIVE])
+@pytest.mark.parametrize("method", ["auto", *EXACT])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
 def test_entries_are_refused_in_the_words_of_data_in_memory(screened, method, value):
     M = spoilt(value)
@@ -664,7 +676,7 @@ def test_entries_are_refused_in_the_words_of_data_in_memory(screened, method, va
         assert str(found.value) == str(expected.value)
 
 
-@pytest.mark.parametrize("method", NATIVE)
+@pytest.mark.parametrize("method", EXACT)
 def test_clipping_does_not_hide_what_is_infinite(method):
     M = spoilt(-np.inf)
     with pytest.raises(ValueError, match=r"2 NaN or infinite entries, the first at \(2, 40\)"):
@@ -674,7 +686,7 @@ def test_clipping_does_not_hide_what_is_infinite(method):
         sepnmf.select(blocks, 2, method, negative="clip")
 
 
-@pytest.mark.parametrize("method", ["auto", *NATIVE])
+@pytest.mark.parametrize("method", ["auto", *EXACT])
 def test_empty_chunks_are_left_out(screened, method):
     """Boolean indexing makes them."""
     M, _ = make_dirichlet(0.02, m=10, n=300, r=3, random_state=0)
@@ -694,7 +706,7 @@ def test_empty_chunks_are_left_out(screened, method):
 @pytest.mark.parametrize("seed", range(12, 18))
 @pytest.mark.parametrize("method", ["spa", "xray"])
 def test_a_first_look_at_fewer_columns_than_anchors_does_no_harm(method, seed, monkeypatch):
-    monkeypatch.setattr("sepnmf.chunked.passes.GLIMPSE", 2)
+    monkeypatch.setattr("sepnmf.matrix._chunked.PEEK", 2)
     M = np.random.default_rng(seed).random((5, 9))
     found = sepnmf.select(da.from_array(M, chunks=(5, 9)), 5, method)
     np.testing.assert_array_equal(found.anchors, sepnmf.select(M, 5, method).anchors)
@@ -710,9 +722,9 @@ def test_vca_knows_the_precision_of_float32():
     assert str(found.value) == str(expected.value)
 
 
-def test_many_columns_that_may_object_are_asked_a_few_at_a_time(monkeypatch):
-    monkeypatch.setattr("sepnmf.chunked.guesses.WIDEST", 100)
-    monkeypatch.setattr("sepnmf.chunked.passes.GLIMPSES", 1)
+def test_many_candidates_are_examined_a_few_at_a_time(monkeypatch):
+    monkeypatch.setattr("sepnmf.methods._working_set.WAITING", 100)
+    monkeypatch.setattr("sepnmf.matrix._chunked.PEEKS", 1)
     M, _ = make_dirichlet(0.05, m=20, n=2000, r=5, random_state=0)
     M = np.maximum(M, 0)
     M[:, :300] = 0.0
@@ -755,14 +767,14 @@ def test_a_fit_of_bad_entries_is_refused():
     ],
 )
 def test_arrays_that_cannot_be_chosen_from_are_refused(screened, array, words):
-    for method in ("auto", "snpa", "fgnsr", *NATIVE):
+    for method in ("auto", "snpa", "fgnsr", *EXACT):
         with pytest.raises(ValueError, match=words):
             sepnmf.select(array, 2, method)
 
 
 def test_a_rank_too_low_and_a_number_too_large_are_refused_as_in_memory():
     M = np.outer(np.arange(1.0, 5), np.linspace(1, 2, 30))
-    for method in NATIVE:
+    for method in EXACT:
         options = OPTIONS.get(method, {})
         for r in (3, 31):
             with pytest.raises(ValueError, match=r"ask for fewer|number of columns, 30, got 31") as expected:
@@ -776,13 +788,13 @@ def test_zero_columns_and_unequal_chunks_do_no_harm():
     M, true = make_dirichlet(0.0, m=20, n=200, r=4, random_state=0)
     M[:, np.setdiff1d(np.arange(150, 180), true)] = 0.0
     D = da.from_array(M, chunks=(20, (1, 149, 30, 20)))
-    for method in ("auto", *NATIVE):
+    for method in ("auto", *EXACT):
         assert set(sepnmf.select(D, 4, method, **OPTIONS.get(method, {})).anchors) == set(true)
 
 
 def test_an_inspection_finds_what_is_there():
     M = np.random.default_rng(0).integers(-2, 5, (7, 60)).astype(float)
-    entries, (least, most, zeros) = Chunks(in_chunks(M, 3)).scan(Inspection(), Extent())
+    entries, (least, most, zeros) = as_matrix(in_chunks(M, 3)).scan(Inspection(), Extent())
     assert (entries.n_negative, zeros, least, most) == ((M < 0).sum(), (M == 0).sum(), M.min(), M.max())
     assert entries.longest == pytest.approx(np.square(M).sum(axis=0).max())
     assert entries.energy == pytest.approx(np.square(M).sum())

@@ -158,7 +158,7 @@ def test_a_report_is_written_on_request(sepnmf_says):
     page = Path("o/report.html").read_text()
     assert code == 0
     assert "<b>M" not in page
-    assert "preconditioned-spa" in page
+    assert "preconditioned_spa" in page
 
 
 # unmix -------------------------------------------------------------------------------------------------
@@ -493,7 +493,7 @@ def test_help_loads_nothing_heavy():
 def test_tab_completion_knows_commands_and_methods():
     for typed, expected in (
         ("sepnmf un", "unmix"),
-        ("sepnmf select M.npy --method preco", "preconditioned-spa"),
+        ("sepnmf select M.npy --method preco", "preconditioned_spa"),
     ):
         environment = os.environ | {
             "_SEPNMF_COMPLETE": "complete_bash",

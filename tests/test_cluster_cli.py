@@ -20,13 +20,13 @@ from distributed import Client, LocalCluster, get_client
 from rich.progress import Progress
 from spectral import envi
 
-from sepnmf.chunked import Chunks
-from sepnmf.chunked.passes import Inspection
 from sepnmf.cli import cluster, progress
 from sepnmf.cli.app import UserError
 from sepnmf.datasets import make_dirichlet
 from sepnmf.experiments import EXPERIMENTS, runner
 from sepnmf.io import Data, memory, read, write_cube
+from sepnmf.matrix import as_matrix
+from sepnmf.matrix._reducers import Inspection
 
 LINES, SAMPLES, BANDS = 30, 10, 12
 
@@ -222,8 +222,8 @@ def M():
 
 def test_passes_here_count_chunks(M):
     with Progress(disable=True) as shown, progress.passes(shown):
-        Chunks(M).scan(Inspection())
-        Chunks(M[:, :30]).scan(Inspection())
+        as_matrix(M).scan(Inspection())
+        as_matrix(M[:, :30]).scan(Inspection())
         (M + 1).compute()
     assert bars(shown)[:2] == [("pass 1 over the data", 6, 6), ("pass 2 over the data", 3, 3)]
     _, completed, total = bars(shown)[2]  # of other tasks, all count
@@ -233,12 +233,12 @@ def test_passes_here_count_chunks(M):
 def test_passes_on_a_cluster_count_chunks(scheduler, M, monkeypatch):
     monkeypatch.setattr(progress, "OFTEN", 0.01)
     with Client(scheduler) as client:
-        Chunks(M).scan(Inspection())  # before: not shown
+        as_matrix(M).scan(Inspection())  # before: not shown
         with Progress() as shown, progress.passes(shown):
             time.sleep(0.2)
-            Chunks(M).scan(Inspection())
+            as_matrix(M).scan(Inspection())
             time.sleep(0.2)
-            Chunks(M[:, :30]).scan(Inspection())
+            as_matrix(M[:, :30]).scan(Inspection())
             time.sleep(0.2)
         total, done = client.run_on_scheduler(progress.chunk_counts)
     assert total == done >= 15

@@ -1,6 +1,5 @@
 """What every method in the registry owes a user, whatever it computes."""
 
-import inspect
 import warnings
 
 import numpy as np
@@ -10,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 import sepnmf
 from sepnmf.datasets import make_midpoint
-from sepnmf.registry import DENSE_ONLY
 from sepnmf.selection import best_first
 
 # Parameters that have no default yet, and seeds, so that every method can be called and repeats itself.
@@ -22,8 +20,7 @@ EVERY = pytest.mark.parametrize("method", sepnmf.METHODS)
 
 
 def call(method, M, r, **options):
-    known = inspect.signature(sepnmf.METHODS[method]).parameters
-    seed = {"random_state": 0} if "random_state" in known else {}
+    seed = {"random_state": 0} if "random_state" in sepnmf.METHODS[method].options else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", category=ConvergenceWarning)
         return sepnmf.select(M, r, method, **(OPTIONS.get(method, {}) | seed | options))
@@ -149,7 +146,7 @@ def test_rank_deficiency_and_the_largest_r(method, easy):
 def test_sparse_data_are_taken_or_refused_in_one_sentence(method, easy, form):
     M, _ = easy
     data = form(np.where(np.quantile(M, 0.02) < M, M, 0))
-    if method in DENSE_ONLY:
+    if not sepnmf.METHODS[method].sparse:
         with pytest.raises(ValueError, match="M is sparse"):
             call(method, data, 4)
     else:
@@ -178,7 +175,7 @@ def test_bad_input_is_named(method, easy):
 
 @EVERY
 def test_docstring_says_what_a_user_needs(method):
-    text = sepnmf.METHODS[method].__doc__
+    text = sepnmf.METHODS[method].function.__doc__
     parts = "Parameters Returns Raises References Examples Cost Memory"
     for part in [*parts.split(), "When to use"]:
         assert part in text, f"{method} does not say: {part}"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import nnls
+from sepnmf.tuning.exchange import exchange_anchors, outside_span
 
 import sepnmf
 from sepnmf.kernels import exchange as kernels
-from sepnmf.tuning.exchange import exchange_anchors, outside_span
 
 
 def residual(D, W, weights=None):

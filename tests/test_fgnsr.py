@@ -14,7 +14,7 @@ from sepnmf.kernels import fgnsr as kernels
 from sepnmf.least_squares import nnls
 from sepnmf.model import project_omega
 
-module = import_module("sepnmf.methods.fgnsr")  # `sepnmf.methods.fgnsr` is the function
+module = import_module("sepnmf.methods._fgnsr")
 
 HISTORY = {"objective", "fit", "trace", "mu", "change", "seconds"}
 

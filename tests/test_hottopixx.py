@@ -11,7 +11,7 @@ import sepnmf
 from sepnmf.datasets import make_dirichlet, make_midpoint
 from sepnmf.model import project_omega
 
-module = import_module("sepnmf.methods.hottopixx")  # `sepnmf.methods.hottopixx` is the function
+module = import_module("sepnmf.methods._hottopixx")
 
 
 def whole_programme(M, p, noise):

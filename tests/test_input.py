@@ -122,7 +122,7 @@ def test_parameters_are_required():
 
 
 def test_unknown_method_is_named():
-    with pytest.raises(ValueError, match="method must be one of 'auto', 'tuned-admm', 'admm', 'dca'"):
+    with pytest.raises(ValueError, match="method must be one of 'auto', 'tuned_admm', 'admm', 'dca'"):
         sepnmf.select(M0, 2, "magic")
 
 

@@ -15,7 +15,7 @@ import sepnmf
 from sepnmf.datasets import make_dirichlet, make_midpoint
 from sepnmf.kernels import merit as kernels
 
-module = import_module("sepnmf.methods.merit")  # `sepnmf.methods.merit` is the function
+module = import_module("sepnmf.methods._merit")
 
 
 def plain_merit(M, lam, smoothing, iterations):

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 import oracles
 import sepnmf
 from sepnmf.least_squares import nnls
-from sepnmf.methods.admm import InnerLoop, z_factor
-from sepnmf.methods.iteration import Problem
+from sepnmf.methods._admm import InnerLoop, z_factor
+from sepnmf.methods._iteration import Problem
 from sepnmf.model import NORMS, project_omega
 from sepnmf.parallel import Workers
 

@@ -11,11 +11,12 @@ from scipy import sparse
 
 import sepnmf
 from sepnmf.datasets import make_dirichlet, make_midpoint
-from sepnmf.methods.subspace import affine_view
+from sepnmf.matrix import Dense
+from sepnmf.methods._subspace import affine_view
 
-ppi_module = import_module("sepnmf.methods.ppi")  # `sepnmf.methods.ppi` is the function
+ppi_module = import_module("sepnmf.methods._ppi")
 
-nfindr_module = import_module("sepnmf.methods.nfindr")  # `sepnmf.methods.nfindr` is the function
+nfindr_module = import_module("sepnmf.methods._nfindr")
 
 SEEDS = range(20)
 
@@ -149,7 +150,7 @@ def test_without_noise_no_simplex_is_larger():
 
 def test_swaps_repair_a_bad_start_and_are_counted():
     M, anchors = make_dirichlet(0, random_state=0)
-    Y = affine_view(M, 10, method="N-FINDR")
+    Y = affine_view(Dense(M), 10, method="N-FINDR")
     start = np.setdiff1d(np.arange(100), anchors)[:10]
     found, B, swaps = nfindr_module.enlarge(Y, start)
     assert_array_equal(np.sort(found), anchors)
@@ -187,7 +188,7 @@ def test_scores_are_heights_and_relative_volumes():
 
 def test_the_random_start_is_independent_and_seeded():
     M, _ = make_dirichlet(0, m=15, n=40, r=5, random_state=1)
-    Y = affine_view(np.hstack([M[:, :1]] * 30 + [M]), 5, method="N-FINDR")
+    Y = affine_view(Dense(np.hstack([M[:, :1]] * 30 + [M])), 5, method="N-FINDR")
     starts = [nfindr_module.random_simplex(Y, np.random.default_rng(s)) for s in (0, 0, 1, 2, 3)]
     for start in starts:
         assert np.linalg.cond(Y[:, start]) < 1e6

@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import sepnmf
 from sepnmf.datasets import make_dirichlet, make_midpoint
-from sepnmf.methods.preconditioned import design_weights, enclosing_ellipsoid
-from sepnmf.methods.spa import successive_projections
+from sepnmf.methods._preconditioned import design_weights, enclosing_ellipsoid
+from sepnmf.methods._spa import successive_projections
 
 SEEDS = range(20)
 PRECONDITIONERS = ["ellipsoid", "spa", "whitening"]

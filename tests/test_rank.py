@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sepnmf.tuning.spectrum import noise_variance, squared_spectrum, white_rank
 
 import sepnmf
 from sepnmf.datasets import make_dirichlet
-from sepnmf.tuning.spectrum import noise_variance, squared_spectrum, white_rank
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.05])

@@ -1,6 +1,5 @@
 """Loaders, and what is known to be true on real data. See the README for how to get the files."""
 
-import inspect
 import os
 
 import numpy as np
@@ -21,7 +20,7 @@ LOADERS = {folder: getattr(datasets, f"load_{folder}") for folder in loaders.SOU
 
 def options_of(method):
     """Return the parameters of a method beyond M and r."""
-    return dict(list(inspect.signature(METHODS[method]).parameters.items())[2:])
+    return METHODS[method].options
 
 
 READY = [name for name in METHODS if all(o.default is not o.empty for o in options_of(name).values())]

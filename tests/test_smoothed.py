@@ -106,9 +106,9 @@ def test_smoothing_finds_less_noisy_anchors_than_spa(average):
     assert smoothed < 0.95 * plain
 
 
-@pytest.mark.parametrize("name", ["smoothed-spa", "smoothed-vca"])
+@pytest.mark.parametrize("name", ["smoothed_spa", "smoothed_vca"])
 def test_anchors_stay_distinct_when_the_averages_overlap(name):
-    options = {"random_state": 0} if name == "smoothed-vca" else {}
+    options = {"random_state": 0} if name == "smoothed_vca" else {}
     rng = np.random.default_rng(0)
     for _ in range(30):
         M = rng.random((5, 8)) ** 8
@@ -116,7 +116,7 @@ def test_anchors_stay_distinct_when_the_averages_overlap(name):
         assert len(set(sel.anchors)) == 4
 
 
-@pytest.mark.parametrize("name", ["smoothed-spa", "smoothed-vca"])
+@pytest.mark.parametrize("name", ["smoothed_spa", "smoothed_vca"])
 def test_too_many_columns_per_average_are_refused(name):
     M, _ = many_pure(0, noise=0.1)
     M = np.insert(M, 0, 0.0, axis=1)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy import linalg, sparse
 
 import sepnmf
-from sepnmf.columns import in_range, l1_lengths, squared_lengths
 from sepnmf.datasets import make_dirichlet, make_midpoint
-from sepnmf.methods.spa import Complement, project_successively, successive_projections
+from sepnmf.matrix import Dense, as_matrix
+from sepnmf.methods._spa import Complement, project_successively, successive_projections
 from sepnmf.selection import best_first
 
 
@@ -75,7 +75,7 @@ def test_without_the_safeguard_cancellation_would_change_the_choice(monkeypatch)
     for seed in range(5):
         M = nearly_parallel(seed, 1e-7)
         with np.errstate(invalid="ignore"):
-            wrong += project_successively(M, 6, "none")[0].tolist() != deflation(M, 6)[0]
+            wrong += project_successively(Dense(M), 6, "none")[0].tolist() != deflation(M, 6)[0]
     assert wrong >= 3
 
 
@@ -88,7 +88,7 @@ def test_columns_of_very_different_size_keep_their_order():
 
 def test_basis_stays_orthonormal_for_a_badly_conditioned_matrix():
     M = linalg.hilbert(14)
-    _, _, complement = project_successively(M, 9, "none")
+    _, _, complement = project_successively(Dense(M), 9, "none")
     Q = complement.basis
     np.testing.assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-14)
 
@@ -152,7 +152,7 @@ def test_float32_is_multiplied_in_float32_and_chosen_as_in_float64(convert, monk
     monkeypatch.setattr(
         Complement,
         "products",
-        lambda self, u: (types.add((u.astype(self.M.dtype) @ self.M).dtype), plain(self, u))[1],
+        lambda self, u: (types.add(self.M.times(u.astype(self.M.dtype)).dtype), plain(self, u))[1],
     )
     for gap in (1.0, 1e-2):
         M = nearly_parallel(0, gap).astype(np.float32)
@@ -163,9 +163,9 @@ def test_float32_is_multiplied_in_float32_and_chosen_as_in_float64(convert, monk
 @pytest.mark.parametrize("normalize", ["none", "l1"])
 def test_no_temporary_is_larger_than_a_few_rows(normalize):
     M = random_matrix(5, 300, 6000)
-    project_successively(M[:, :20], 2, normalize)
+    project_successively(Dense(M[:, :20]), 2, normalize)
     tracemalloc.start()
-    project_successively(M, 10, normalize)
+    project_successively(Dense(M), 10, normalize)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     basis, rows, block = 300 * 10, 12 * 6000, 2**16
@@ -236,11 +236,11 @@ def test_permutation_and_scale_carry_over(seed, order, power, normalize):
 def test_extreme_entries_are_brought_into_range(dtype, convert):
     for top in (np.finfo(dtype).max / 2, np.finfo(dtype).tiny, np.finfo(dtype).smallest_subnormal * 8):
         M = np.array([[0, 1, 0.5], [0, 0, 0.75]]).astype(dtype) * dtype(top)
-        scaled, scale, squares = in_range(convert(M))
+        scaled = as_matrix(convert(M)).in_range()
         assert scaled.dtype == dtype
-        dense = scaled.toarray() if sparse.issparse(scaled) else scaled
-        np.testing.assert_array_equal(dense.astype(np.longdouble) * np.longdouble(scale), M)
-        np.testing.assert_allclose(np.sqrt(squares), np.hypot(*dense), rtol=1e-6)
+        dense = scaled.toarray()
+        np.testing.assert_array_equal(dense.astype(np.longdouble) * np.longdouble(scaled.scale), M)
+        np.testing.assert_allclose(np.sqrt(scaled.squares), np.hypot(*dense), rtol=1e-6)
         assert sepnmf.spa(convert(M), 2).anchors.tolist() == [1, 2]
 
 
@@ -291,8 +291,9 @@ def test_column_norms_of_sparse_matrices_with_empty_columns():
     M = random_matrix(12, 6, 9) - 0.5
     M[:, [0, 3, 4, 8]] = 0
     for A in (M, sparse.csc_array(M), np.asfortranarray(M)):
-        np.testing.assert_allclose(squared_lengths(A), (M**2).sum(axis=0), rtol=1e-14)
-        np.testing.assert_allclose(l1_lengths(A), np.abs(M).sum(axis=0), rtol=1e-14)
+        matrix = as_matrix(A, "allow")
+        np.testing.assert_allclose(matrix.squares, (M**2).sum(axis=0), rtol=1e-14)
+        np.testing.assert_allclose(matrix.l1_norms, np.abs(M).sum(axis=0), rtol=1e-14)
 
 
 @pytest.mark.parametrize(

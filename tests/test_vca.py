@@ -11,10 +11,11 @@ from scipy import sparse
 
 import sepnmf
 from sepnmf.datasets import make_dirichlet, make_midpoint
-from sepnmf.methods import subspace
+from sepnmf.matrix import Dense, Sparse
+from sepnmf.methods import _subspace as subspace
 from sepnmf.selection import best_first
 
-module = import_module("sepnmf.methods.vca")  # `sepnmf.methods.vca` is the function
+module = import_module("sepnmf.methods._vca")
 
 SEEDS = range(20)
 
@@ -25,13 +26,13 @@ GEOMETRIC = [
     ("ppi", {"random_state": 0}),
     ("nfindr", {}),
     ("nfindr", {"init": "random", "random_state": 0}),
-    ("preconditioned-spa", {}),
-    ("preconditioned-spa", {"preconditioner": "spa"}),
-    ("preconditioned-spa", {"preconditioner": "whitening"}),
-    ("smoothed-spa", {}),
-    ("smoothed-spa", {"n_average": 3, "average": "median"}),
-    ("smoothed-vca", {"random_state": 0}),
-    ("smoothed-vca", {"n_average": 3, "random_state": 0}),
+    ("preconditioned_spa", {}),
+    ("preconditioned_spa", {"preconditioner": "spa"}),
+    ("preconditioned_spa", {"preconditioner": "whitening"}),
+    ("smoothed_spa", {}),
+    ("smoothed_spa", {"n_average": 3, "average": "median"}),
+    ("smoothed_vca", {"random_state": 0}),
+    ("smoothed_vca", {"n_average": 3, "random_state": 0}),
 ]
 EVERY = pytest.mark.parametrize(("method", "options"), GEOMETRIC)
 
@@ -193,7 +194,7 @@ def test_columns_on_both_sides_of_the_origin_are_handled(method, options):
 def test_sparse_data_give_the_dense_answer_or_are_refused(method, options):
     rng = np.random.default_rng(9)
     M = np.where(rng.random((30, 50)) < 0.3, rng.random((30, 50)), 0)
-    if method == "smoothed-spa":
+    if method == "smoothed_spa":
         with pytest.raises(ValueError, match=r"M is sparse, and this needs a dense array: pass M.toarray"):
             find(sparse.csr_array(M), 4, method, options)
         return
@@ -271,7 +272,7 @@ def test_vca_takes_the_published_steps(noise, snr):
 def test_the_two_views_differ_and_the_threshold_separates_them():
     M, _ = make_dirichlet(0.1, r=6, random_state=0)
     bound = 15 + 10 * np.log10(6)
-    below, at = (module.simplex_view(M, 6, snr) for snr in (bound - 1e-9, bound))
+    below, at = (module.simplex_view(Dense(M), 6, snr) for snr in (bound - 1e-9, bound))
     assert_allclose(below[-1], below[-1, 0])
     assert_allclose(below[:-1].sum(axis=1), 0, atol=1e-12)
     assert np.ptp(at[-1]) > 0.1
@@ -283,15 +284,15 @@ def test_the_two_views_differ_and_the_threshold_separates_them():
 def test_the_snr_is_estimated_as_published(noise):
     M, _ = make_dirichlet(noise, r=6, random_state=2)
     want, _ = vca_by_the_paper(M, 6, None, np.random.default_rng(0))
-    assert_allclose(module.estimate_snr(M, 6), want, rtol=1e-9)
-    assert_allclose(module.estimate_snr(sparse.csc_array(M), 6), want, rtol=1e-6)
+    assert_allclose(module.estimate_snr(Dense(M), 6), want, rtol=1e-9)
+    assert_allclose(module.estimate_snr(Sparse(sparse.csc_array(M)), 6), want, rtol=1e-6)
 
 
 def test_the_snr_is_infinite_without_noise_and_vanishes_without_signal():
     M, _ = make_dirichlet(0, random_state=0)
-    assert module.estimate_snr(M, 10) == np.inf
+    assert module.estimate_snr(Dense(M), 10) == np.inf
     # White data: the r leading directions hold no more than their share r/m of the power.
-    assert module.estimate_snr(np.kron([1.0, -1.0], np.eye(8)), 3) < -100
+    assert module.estimate_snr(Dense(np.kron([1.0, -1.0], np.eye(8))), 3) < -100
 
 
 def test_vca_is_a_function_of_the_seed():
@@ -305,9 +306,11 @@ def test_vca_is_a_function_of_the_seed():
 
 def test_columns_behind_the_projective_plane_are_seen_in_the_affine_view():
     M = np.random.default_rng(8).standard_normal((6, 30))
-    assert_array_equal(module.simplex_view(M, 3, 100.0), subspace.affine_view(M, 3, method="VCA"))
+    assert_array_equal(
+        module.simplex_view(Dense(M), 3, 100.0), subspace.affine_view(Dense(M), 3, method="VCA")
+    )
     M = np.abs(M)
-    assert np.ptp(module.simplex_view(M, 3, 100.0)[-1]) > 0
+    assert np.ptp(module.simplex_view(Dense(M), 3, 100.0)[-1]) > 0
 
 
 def test_vca_refuses_an_snr_that_is_no_number():
@@ -320,8 +323,8 @@ def test_a_sparse_singular_subspace_is_the_dense_one():
     rng = np.random.default_rng(0)
     M = np.where(rng.random((40, 60)) < 0.2, rng.random((40, 60)), 0)
     for centre in (None, M.mean(axis=1)):
-        U, sigma = subspace.leading_left(M, 7, centre)
-        V, tau = subspace.leading_left(sparse.csc_array(M), 7, centre)
+        U, sigma = Dense(M).leading_left(7, centre)
+        V, tau = Sparse(sparse.csc_array(M)).leading_left(7, centre)
         A = M if centre is None else M - centre[:, None]
         assert_allclose(sigma, np.linalg.svd(A, compute_uv=False)[:7])
         assert_allclose(tau, sigma)
@@ -333,7 +336,7 @@ def test_the_centred_operator_is_the_centred_matrix():
     rng = np.random.default_rng(0)
     M = rng.random((5, 7))
     centre = M.mean(axis=1)
-    operator, A = subspace.centred_operator(sparse.csc_array(M), centre), M - centre[:, None]
+    operator, A = Sparse(sparse.csc_array(M)).centred(centre), M - centre[:, None]
     for right, left in ((rng.random(7), rng.random(5)), (rng.random((7, 2)), rng.random((5, 2)))):
         assert_allclose(operator @ right, A @ right, atol=1e-14)
         assert_allclose(operator.T @ left, A.T @ left, atol=1e-14)

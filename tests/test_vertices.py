@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sepnmf.tuning.spectrum import noise_variance, squared_spectrum
+from sepnmf.tuning.vertices import PRICE, VertexModel
 
 import sepnmf
 from sepnmf.kernels import vertices as kernels
-from sepnmf.tuning.spectrum import noise_variance, squared_spectrum
-from sepnmf.tuning.vertices import PRICE, VertexModel
 
 
 def small(seed=0, noise=0.05):

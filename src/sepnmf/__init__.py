@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sepnmf import datasets, methods, metrics, model, tuning
+    from sepnmf import datasets, io, matrix, methods, metrics, model, report, tuning
     from sepnmf.estimators import AnchorSelector, SeparableNMF
     from sepnmf.least_squares import nnls
     from sepnmf.methods import (
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         fgnsr,
         hottopixx,
         merit,
+        merit_lam,
         nfindr,
         ppi,
         preconditioned_spa,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
         vca,
         xray,
     )
-    from sepnmf.methods.merit import merit_lam
     from sepnmf.registry import METHODS, select
     from sepnmf.selection import Selection
     from sepnmf.text import cooccurrence
@@ -44,12 +44,11 @@ _HOME = {
     "auto": "tuning",
     "cooccurrence": "text",
     "estimate_rank": "tuning",
-    "merit_lam": "methods.merit",
     "nnls": "least_squares",
     "select": "registry",
     "tuned_admm": "tuning",
 }
-_ROOMS = ("datasets", "methods", "metrics", "model", "tuning")
+_ROOMS = ("datasets", "io", "matrix", "methods", "metrics", "model", "report", "tuning")
 
 __all__ = [
     "METHODS",
@@ -65,6 +64,8 @@ __all__ = [
     "estimate_rank",
     "fgnsr",
     "hottopixx",
+    "io",
+    "matrix",
     "merit",
     "merit_lam",
     "methods",
@@ -74,6 +75,7 @@ __all__ = [
     "nnls",
     "ppi",
     "preconditioned_spa",
+    "report",
     "select",
     "smoothed_spa",
     "smoothed_vca",

@@ -1,8 +1,7 @@
-"""scikit-learn faces: SeparableNMF, whose anchors are samples, and AnchorSelector, whose are features."""
+"""scikit-learn estimators: SeparableNMF, whose anchors are samples, and AnchorSelector, for features."""
 
-import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -10,43 +9,44 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sepnmf.chunked import Chunks, unexplained
-from sepnmf.chunked.passes import clipped
-from sepnmf.least_squares import nnls
-from sepnmf.metrics import dense_columns, residual_norm
-from sepnmf.registry import DENSE_ONLY, METHODS, select
+from sepnmf.least_squares import nnls, residual_norm
+from sepnmf.matrix import Matrix, MatrixLike, Negative, as_matrix, is_lazy, lazy_array
+from sepnmf.registry import find_method, select
 from sepnmf.selection import Selection
-from sepnmf.sources import in_chunks, is_chunked, resolution
-from sepnmf.typing import ArrayLike, Floats, Sparse
-from sepnmf.validation import Negative, check_choice, check_count, check_number
+from sepnmf.typing import Floats
+from sepnmf.validation import check_choice, check_count, check_number
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
 class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What the two estimators share: the method, its options, and the rules for what they are given."""
+    """What the two estimators share: the method, its options, and the checks of X."""
 
     method: str
     method_options: Mapping[str, Any] | None
     negative: Negative
     random_state: RandomState
 
-    def _check(self, X: ArrayLike | Sparse, *, reset: bool) -> Any:
-        """Return X, dense or CSR or CSC, finite, and with its negative entries dealt with."""
-        check_choice(self.negative, "negative", ("error", "clip", "allow"))
-        if is_chunked(X):
-            return self._check_chunks(X, reset=reset)
-        X = validate_data(self, X, reset=reset, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
-        values = X if isinstance(X, np.ndarray) else X.data
-        if self.negative == "allow" or not (values < 0).any():
-            return X
-        if self.negative == "clip":
-            return np.maximum(X, 0) if isinstance(X, np.ndarray) else X.maximum(0)
-        raise ValueError(negative_values(type(self).__name__))
+    def _matrix(self, X: MatrixLike, choose_among: Literal["columns", "rows"], *, reset: bool) -> Matrix:
+        """Return X as a matrix whose columns are its features, or its samples, with finite entries.
 
-    def _check_chunks(self, X: Any, *, reset: bool) -> Any:
-        """Return X as a Dask array; its entries are looked at when they are read."""
-        X = in_chunks(X)
+        Data in chunks are not loaded: their entries are checked when they are read.
+        """
+        check_choice(self.negative, "negative", ("error", "clip", "allow"))
+        if is_lazy(X):
+            X = self._lazy(X, reset=reset)
+            if not reset and self.negative == "error":  # a method checks the entries while it chooses
+                X = X.map_blocks(without_negative, type(self).__name__)
+            return as_matrix(X, self.negative, choose_among=choose_among)
+        X = validate_data(self, X, reset=reset, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
+        matrix = as_matrix(X, "clip" if self.negative == "clip" else "allow", choose_among=choose_among)
+        if self.negative == "error" and matrix.in_memory().values.min(initial=0) < 0:
+            raise ValueError(negative_values(type(self).__name__))
+        return matrix
+
+    def _lazy(self, X: Any, *, reset: bool) -> Any:
+        """Return X as a Dask array with the right number of features."""
+        X = lazy_array(X)
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: its shape is {X.shape}.")
         n_features = X.shape[1]
@@ -59,14 +59,11 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"X has {n_features} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
-        if self.negative == "clip":
-            return X.map_blocks(clipped)
-        # The method looks at the entries while it chooses; `transform` has to look itself.
-        return X if reset or self.negative == "allow" else X.map_blocks(without_negative, type(self).__name__)
+        return X
 
-    def _select(self, M: Floats | Sparse, r: int, columns: str) -> Selection:
-        """Choose r columns of M; an error says which `columns` of the user's X they are."""
-        check_choice(self.method, "method", METHODS)
+    def _select(self, matrix: Matrix, r: int, columns: str) -> Selection:
+        """Choose r columns of a matrix; an error says which `columns` of the user's X they are."""
+        method = find_method(self.method)
         options = self.method_options
         if options is None:
             options = {}
@@ -75,15 +72,12 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for name in ("negative", "random_state"):
             if name in options:
                 raise ValueError(f"method_options must not hold {name!r}: pass {name} to the estimator.")
-        takes = inspect.signature(METHODS[self.method]).parameters
-        if "random_state" in takes and self.random_state is not None:
+        if "random_state" in method.options and self.random_state is not None:
             options = {**options, "random_state": seed_from(self.random_state)}
         try:
-            # Of data in memory, negative entries have been dealt with.
-            negative = self.negative if is_chunked(M) else "allow"
-            return select(M, r, self.method, negative=negative, **options)
+            return select(matrix, r, method.name, **options)
         except ValueError as error:
-            n_features, n_samples = M.shape if columns == "samples" else M.shape[::-1]
+            n_features, n_samples = matrix.shape if columns == "samples" else matrix.shape[::-1]
             raise ValueError(
                 f"{error} (Method {self.method!r}; the columns of M are the {columns} of X, which has "
                 f"n_samples={n_samples} and n_features={n_features}.)"
@@ -91,7 +85,7 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.method not in DENSE_ONLY
+        tags.input_tags.sparse = find_method(self.method).sparse
         tags.input_tags.positive_only = self.negative == "error"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
@@ -177,7 +171,7 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         self.negative = negative
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike | Sparse, y: object = None) -> "SeparableNMF":
+    def fit(self, X: MatrixLike, y: object = None) -> "SeparableNMF":
         """Choose the anchors among the samples.
 
         Parameters
@@ -193,7 +187,7 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         self._fit(X)
         return self
 
-    def fit_transform(self, X: ArrayLike | Sparse, y: object = None) -> Floats:
+    def fit_transform(self, X: MatrixLike, y: object = None) -> Floats:
         """Choose the anchors among the samples and return the weights of every sample.
 
         Parameters
@@ -207,36 +201,28 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         W : ndarray of shape (n_samples, n_components)
             Of a Dask array, a Dask array.
         """
-        return self._fit(X)
+        return self._weights(self._fit(X))
 
-    def _fit(self, X: ArrayLike | Sparse) -> Floats:
-        """Fit, and return the weights."""
+    def _fit(self, X: MatrixLike) -> Matrix:
+        """Fit, and return X as a matrix whose columns are the samples."""
         r = check_count(self.n_components, "n_components")
-        X = self._check(X, reset=True)
-        if r > X.shape[0]:
-            raise ValueError(f"n_components={r} must be at most n_samples={X.shape[0]}.")
-        self.selection_ = self._select(X.T, r, "samples")
+        matrix = self._matrix(X, "rows", reset=True)
+        n_samples = matrix.shape[1]
+        if r > n_samples:
+            raise ValueError(f"n_components={r} must be at most n_samples={n_samples}.")
+        self.selection_ = self._select(matrix, r, "samples")
         self.anchor_indices_ = self.selection_.anchors
         self.n_components_ = r
         self.n_iter_ = self.selection_.n_outer
-        if is_chunked(X):
-            chunks = Chunks(X.T)
-            self.components_ = np.ascontiguousarray(chunks.take(self.anchor_indices_).T, resolution(X))
-            self.reconstruction_err_ = float(np.sqrt(unexplained(chunks, self.components_.T).residual))
-            return self._weights(X)
-        self.components_ = np.ascontiguousarray(dense_columns(X.T, self.anchor_indices_).T)
-        W = self._weights(X)
-        self.reconstruction_err_ = residual_norm(X.T, self.components_.T, W.T)
-        return W
+        self.components_ = np.ascontiguousarray(matrix.take(self.anchor_indices_).T, matrix.dtype)
+        self.reconstruction_err_ = residual_norm(matrix, self.components_.T)
+        return matrix
 
-    def _weights(self, X: Floats | Sparse) -> Floats:
-        """argmin_{W ≥ 0} ‖X − W · components_‖_F."""
-        if is_chunked(X):
-            weights: Floats = nnls(self.components_.T, X.T).T
-            return weights
-        return np.ascontiguousarray(nnls(self.components_.T, X.T).T, dtype=X.dtype)
+    def _weights(self, matrix: Matrix) -> Floats:
+        """Return argmin_{W ≥ 0} ‖X − W · components_‖_F; of data in chunks, a Dask array."""
+        return nnls(self.components_.T, matrix).T.copy()
 
-    def transform(self, X: ArrayLike | Sparse) -> Floats:
+    def transform(self, X: MatrixLike) -> Floats:
         """Return the nonnegative weights of the anchors in every sample.
 
         Parameters
@@ -250,9 +236,9 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
             ``argmin_{W ≥ 0} ‖X − W · components_‖_F``. Of a Dask array, a Dask array.
         """
         check_is_fitted(self)
-        return self._weights(self._check(X, reset=False))
+        return self._weights(self._matrix(X, "rows", reset=False))
 
-    def inverse_transform(self, X: ArrayLike | Sparse) -> Floats:
+    def inverse_transform(self, X: MatrixLike) -> Floats:
         """Return the samples that have the given weights.
 
         Parameters
@@ -266,9 +252,11 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
             X · `components_`.
         """
         check_is_fitted(self)
-        weights: Any = X
-        if not is_chunked(X):
-            weights = check_array(X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
+        weights: Any = (
+            lazy_array(X)
+            if is_lazy(X)
+            else check_array(X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
+        )
         if weights.shape[1] != self.n_components_:
             raise ValueError(
                 f"X has {weights.shape[1]} columns, but there are {self.n_components_} components."
@@ -357,7 +345,7 @@ class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
         self.negative = negative
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike | Sparse, y: object = None) -> "AnchorSelector":
+    def fit(self, X: MatrixLike, y: object = None) -> "AnchorSelector":
         """Choose the anchors among the features.
 
         Parameters
@@ -370,12 +358,30 @@ class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
         -------
         self
         """
-        X = self._check(X, reset=True)
-        self.selection_ = self._select(X, self._count(*X.shape), "features")
+        matrix = self._matrix(X, "columns", reset=True)
+        self.selection_ = self._select(matrix, self._count(*matrix.shape), "features")
         self.anchor_indices_ = self.selection_.anchors
         self.scores_ = self.selection_.scores
         self.n_iter_ = self.selection_.n_outer
         return self
+
+    def transform(self, X: MatrixLike) -> Any:
+        """Return the features that were chosen.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        X_kept : array, sparse matrix or Dask array of shape (n_samples, n_features_to_select)
+            The chosen columns, in the order of X. Of data in chunks, a Dask array: nothing is loaded.
+        """
+        if not is_lazy(X):
+            return super().transform(X)
+        kept = np.flatnonzero(self._get_support_mask())
+        return self._lazy(X, reset=False)[:, kept]
 
     def _count(self, n_samples: int, n_features: int) -> int:
         """Number of features to keep."""

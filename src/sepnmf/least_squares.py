@@ -1,15 +1,16 @@
-"""Nonnegative weights H of given columns W, with M ≈ WH."""
+"""Nonnegative weights H of given columns W, with M ≈ WH, and what they leave unexplained."""
 
 import warnings
-from typing import Any, Literal
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
 import numpy as np
-from scipy import sparse
 
-from sepnmf.kernels import activeset, descent, pivoting
-from sepnmf.sources import checked_chunks, is_chunked, resolution, with_whole_columns
-from sepnmf.typing import ArrayLike, Floats, Ints, Sparse
-from sepnmf.validation import check_array, check_choice, check_count, check_number, check_sparse
+from sepnmf.kernels import activeset, descent, exchange, pivoting
+from sepnmf.matrix import InMemory, Matrix, MatrixLike, Part, Ranked, Reducer, as_matrix
+from sepnmf.typing import Floats, Ints
+from sepnmf.validation import check_choice, check_count, check_number
 
 Solver = Literal["exact", "hals"]
 
@@ -21,13 +22,12 @@ WELL_CONDITIONED = 100.0
 INVERTIBLE = 1e6
 ROUNDS = 20  # of pivoting; nearly all columns need fewer than seven, and the active set takes the rest
 WIDTH = 16  # columns that pivoting solves side by side
-PART = 2**21  # entries of a chunk that are worked on at a time
 BITS = 62  # a passive set is the bits of one integer
 
 
 def nnls(
-    W: ArrayLike | Sparse,
-    M: ArrayLike | Sparse,
+    W: MatrixLike,
+    M: MatrixLike,
     method: Solver = "exact",
     sum_to_one: bool = False,
     *,
@@ -50,9 +50,9 @@ def nnls(
 
     Parameters
     ----------
-    W : array_like or sparse of shape (m, r)
+    W : matrix_like of shape (m, r)
         Columns to combine. A sparse W is made dense.
-    M : array_like, sparse or dask.array.Array of shape (m, n)
+    M : matrix_like of shape (m, n)
         Columns to explain.
     method : {"exact", "hals"}, default "exact"
         Finite method, or coordinate descent to a tolerance.
@@ -66,8 +66,8 @@ def nnls(
     Returns
     -------
     H : ndarray of shape (r, n)
-        Of M's type: float32 stays float32 (the sums over r are done in float64). Of a Dask array, a Dask
-        array in the same chunks.
+        Of M's type: float32 stays float32 (the sums over r are done in float64). If M is read in chunks
+        (a Dask array, a Zarr array, an HDF5 data set or a large memory map), a Dask array in these chunks.
 
     Raises
     ------
@@ -110,55 +110,189 @@ def nnls(
         raise ValueError('sum_to_one needs method="exact": "hals" moves one entry at a time.')
     tol = check_number(tol, "tol")
     max_iter = check_count(max_iter, "max_iter")
-    basis = check_array(check_sparse(W, "W").toarray() if sparse.issparse(W) else W, "W")
-    if is_chunked(M):
-        options = {"method": method, "sum_to_one": sum_to_one, "tol": tol, "max_iter": max_iter}
-        weights: Floats = nnls_of_chunks(basis, M, options)
-        return weights
-    data = check_sparse(M, "M") if sparse.issparse(M) else check_array(M, "M")
-    if basis.shape[0] != data.shape[0]:
+    basis = as_matrix(W, "allow", name="W").in_memory().toarray()
+    matrix = as_matrix(M, "allow")
+    if basis.shape[0] != matrix.shape[0]:
         raise ValueError(
-            f"W and M must have the same number of rows, got {basis.shape[0]} and {data.shape[0]}."
+            f"W and M must have the same number of rows, got {basis.shape[0]} and {matrix.shape[0]}."
         )
-    Q, R = np.linalg.qr(basis.astype(np.float64, copy=False))
-    coordinates = np.asarray(data.T @ Q.astype(data.dtype), dtype=np.float64)
-    atoms = np.ascontiguousarray(R.T)
-    unit = largest(atoms)
-    atoms /= unit
+    atoms = Atoms.of(basis)
+    weights = partial(weights_of_columns, atoms, method=method, sum_to_one=sum_to_one, tol=tol, most=max_iter)
+    H: Floats = matrix.map_columns(weights, basis.shape[1], matrix.dtype)
+    return H
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """The columns of W = QR: Q, and the columns of R divided by the largest entry, as rows."""
+
+    W: Floats
+    Q: Floats
+    rows: Floats
+    unit: float
+
+    @classmethod
+    def of(cls, W: Floats) -> "Atoms":
+        """Return the atoms of a dense W."""
+        Q, R = np.linalg.qr(W.astype(np.float64, copy=False))
+        rows = np.ascontiguousarray(R.T)
+        unit = largest(rows)
+        return cls(W, Q, rows / unit, unit)
+
+
+def weights_of_columns(
+    atoms: Atoms,
+    columns: InMemory,
+    _start: int = 0,
+    *,
+    method: str = "exact",
+    sum_to_one: bool = False,
+    tol: float = 1e-8,
+    most: int = 1000,
+) -> Floats:
+    """Return the nonnegative weights of some columns, r × n, in their own type."""
+    coordinates = np.asarray(columns.inner(atoms.Q.astype(columns.dtype)), dtype=np.float64)
     if sum_to_one:
-        H = hull_weights(atoms, coordinates / unit)
+        H = hull_weights(atoms.rows, coordinates / atoms.unit)
     else:
         height = largest(coordinates)
         coordinates /= height
-        H = cone_weights(atoms, coordinates) if method == "exact" else hals(atoms, coordinates, tol, max_iter)
-        H *= height / unit
-    return H.T.astype(data.dtype, order="C")
+        exact = method == "exact"
+        H = cone_weights(atoms.rows, coordinates) if exact else hals(atoms.rows, coordinates, tol, most)
+        H *= height / atoms.unit
+    return H.T.astype(columns.dtype, order="C")
 
 
-def nnls_of_chunks(W: Floats, M: Any, options: dict[str, Any]) -> Any:
-    """Weights of the columns of a Dask array as a Dask array, computed when they are asked for."""
-    M = with_whole_columns(checked_chunks(M))
-    if W.shape[0] != M.shape[0]:
-        raise ValueError(f"W and M must have the same number of rows, got {W.shape[0]} and {M.shape[0]}.")
-    shape = ((W.shape[1],), M.chunks[1])
-    dtype = resolution(M)
-    return M.map_blocks(nnls_by_parts, W, options, dtype=dtype, chunks=shape, meta=np.empty((0, 0), dtype))
+# What is left unexplained ------------------------------------------------------------------------------
 
 
-def nnls_by_parts(chunk: Floats, W: Floats, options: dict[str, Any], block_info: Any = None) -> Floats:
-    """Weights of the columns of a chunk, a small part at a time."""
-    if isinstance(chunk, np.ndarray) and not np.isfinite(chunk.sum(dtype=np.float64)):
-        bad = np.argwhere(~np.isfinite(chunk))
-        if bad.size:
-            row, column = bad[0].tolist()
-            first = block_info[0]["array-location"][1][0]
-            raise ValueError(
-                f"M has {len(bad)} NaN or infinite entries in a chunk, the first at "
-                f"({row}, {first + column}): remove or replace them."
-            )
-    width = max(PART // len(W), 1)
-    parts = [nnls(W, chunk[:, k : k + width], **options) for k in range(0, chunk.shape[1], width)]
-    return np.hstack(parts)
+@dataclass(frozen=True, eq=False)
+class Unexplained:
+    """What given columns W leave of all columns.
+
+    Attributes
+    ----------
+    residual : float
+        Σ_j min_{h ≥ 0} ‖m_j − Wh‖².
+    total : float
+        ‖M‖²_F.
+    squared_weights : float
+        ‖H‖²_F of the weights.
+    worst : Ranked
+        The columns with the largest misfit.
+    """
+
+    residual: float
+    total: float
+    squared_weights: float
+    worst: Ranked
+
+    @property
+    def explained(self) -> float:
+        """The relative approximation 1 − ‖M − WH‖_F / ‖M‖_F."""
+        return 1.0 - float(np.sqrt(self.residual / self.total))
+
+
+@dataclass(frozen=True, eq=False)
+class Misfit(Reducer[Unexplained]):
+    """Fits the columns of W to every column, and remembers the columns with the largest misfit."""
+
+    atoms: Atoms
+    most: int
+
+    def more(self, found: Unexplained | None, part: Part) -> Unexplained:
+        """Return what is left of the parts so far, and of one more."""
+        E, H = squared_misfits(part.columns, self.atoms)
+        known = found is not None and len(found.worst.values) == self.most
+        worst = np.flatnonzero(found.worst.values[-1] < E) if found and known else np.arange(len(E))
+        worst = worst[np.argsort(-E[worst], kind="stable")][: self.most]
+        held = part.held(worst)
+        ranked = Ranked(E[worst], held.indices, held.columns)
+        new = Unexplained(float(E.sum()), float(part.squares.sum()), float(np.vdot(H, H)), ranked)
+        return new if found is None else self.join(found, new)
+
+    def join(self, a: Unexplained, b: Unexplained) -> Unexplained:
+        """Return what is left of both."""
+        return Unexplained(
+            a.residual + b.residual,
+            a.total + b.total,
+            a.squared_weights + b.squared_weights,
+            a.worst.joined(b.worst, self.most),
+        )
+
+
+def unexplained(matrix: Matrix, W: Floats, most: int = 1) -> Unexplained:
+    """Return what the columns of W leave of all columns, and the `most` columns that are explained worst.
+
+    One pass. The entries must be in the floating-point range (`Matrix.checked_scan`).
+    """
+    left: Unexplained = matrix.scan(Misfit(Atoms.of(W), most))[0]
+    return left
+
+
+def checked_unexplained(matrix: Matrix, W: Floats) -> tuple[Unexplained, float]:
+    """Return the same of entries that are checked, and divided by the number that is returned, if need be."""
+    scaled, results = matrix.checked_scan(Misfit(Atoms.of(W), 1))
+    factor = scaled.scale / matrix.scale
+    return (unexplained(scaled, W / factor) if results is None else results[0]), factor
+
+
+def explained_share(matrix: Matrix, anchors: Ints) -> float:
+    """Return the relative approximation of all columns by some of them."""
+    left, _ = checked_unexplained(matrix, matrix.take(anchors))
+    if left.total == 0:
+        raise ValueError("M is zero, where the relative approximation error is not defined.")
+    return left.explained
+
+
+def residual_norm(matrix: Matrix, W: Floats) -> float:
+    """Return min_{H ≥ 0} ‖M − WH‖_F."""
+    left, factor = checked_unexplained(matrix, W)
+    return float(np.sqrt(left.residual)) * factor
+
+
+def squared_misfits(columns: InMemory, atoms: Atoms) -> tuple[Floats, Floats]:
+    """Return min_{h ≥ 0} ‖m_j − Wh‖² of every column, and the weights.
+
+    The misfit is computed from the columns themselves: a difference of squares loses half the digits.
+    """
+    H = weights_of_columns(atoms, columns)
+    rest = columns.take(slice(None)) - atoms.W @ H
+    return np.einsum("ij,ij->j", rest, rest), H
+
+
+def misfits_from_products(
+    G: Floats, B: Floats, squares: Floats, skip: int = -1, H: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Return the same from inner products alone, with less accuracy, for trying very many sets of columns.
+
+    Parameters
+    ----------
+    G : ndarray of shape (r, r)
+        WᵀW.
+    B : ndarray of shape (n, r)
+        MᵀW.
+    squares : ndarray of shape (n,)
+        Squared norms of the columns of M.
+    skip : int, default −1
+        A column of W that is not to be used.
+    H : ndarray of shape (n, r), optional
+        Weights to start from.
+
+    Returns
+    -------
+    E : ndarray of shape (n,)
+        Squared misfits.
+    H : ndarray of shape (n, r)
+        Weights.
+    """
+    n, r = B.shape
+    H, E = np.zeros((n, r)) if H is None else H.copy(), np.empty(n)
+    exchange.solve(G, B, squares, skip, H, E, 0, n, np.empty(4))
+    return E, H
+
+
+# Solvers -----------------------------------------------------------------------------------------------
 
 
 def largest(A: Floats) -> float:

@@ -6,16 +6,11 @@ from numbers import Integral
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from sepnmf.chunked import Chunks, explained_share
-from sepnmf.least_squares import nnls
-from sepnmf.sources import is_chunked
-from sepnmf.typing import ArrayLike, Floats, Ints, Sparse
-from sepnmf.validation import check_array, check_columns
+from sepnmf.least_squares import explained_share
+from sepnmf.matrix import MatrixLike, as_matrix
+from sepnmf.typing import Floats, Ints
 
 Indices = Collection[int] | Ints
-
-# Entries of M − WH held at a time: 16 MB of float64.
-BLOCK_SIZE = 2**21
 
 
 def success_rate(found: Indices | Sequence[Indices], true: Indices | Sequence[Indices]) -> float:
@@ -80,7 +75,7 @@ def mean_recovery(found: Indices | Sequence[Indices], true: Indices | Sequence[I
     return float(np.mean([len(chosen & wanted) / len(wanted) for chosen, wanted in pairs]))
 
 
-def mrsa(W: ArrayLike, W_true: ArrayLike) -> float:
+def mrsa(W: MatrixLike, W_true: MatrixLike) -> float:
     """Mean-removed spectral angle between found and true columns, from 0 (the same) to 100.
 
     For two columns, with w̄ the mean of the entries of w::
@@ -94,7 +89,7 @@ def mrsa(W: ArrayLike, W_true: ArrayLike) -> float:
 
     Parameters
     ----------
-    W, W_true : array_like of shape (m, r)
+    W, W_true : matrix_like of shape (m, r)
         Columns found, and true columns, in any order.
 
     Returns
@@ -119,7 +114,7 @@ def mrsa(W: ArrayLike, W_true: ArrayLike) -> float:
     return float(100 / np.pi * angles.mean())
 
 
-def sam(W: ArrayLike, W_true: ArrayLike) -> float:
+def sam(W: MatrixLike, W_true: MatrixLike) -> float:
     """Spectral angle in degrees between found and true columns (spectral angle mapper).
 
     For two columns, SAM(w, w*) = (180/π) arccos( ⟨w, w*⟩ / (‖w‖ ‖w*‖) ); for two matrices, the mean
@@ -129,7 +124,7 @@ def sam(W: ArrayLike, W_true: ArrayLike) -> float:
 
     Parameters
     ----------
-    W, W_true : array_like of shape (m, r)
+    W, W_true : matrix_like of shape (m, r)
         Columns found, and true columns, in any order.
 
     Returns
@@ -152,7 +147,7 @@ def sam(W: ArrayLike, W_true: ArrayLike) -> float:
     return float(np.degrees(assigned_angles(*check_pair(W, W_true)).mean()))
 
 
-def rae(M: ArrayLike | Sparse, anchors: Indices) -> float:
+def rae(M: MatrixLike, anchors: Indices) -> float:
     """How much of M its anchors explain, from 0 (nothing) to 1 (everything).
 
     The paper calls it relative approximation error, though more is better::
@@ -163,8 +158,8 @@ def rae(M: ArrayLike | Sparse, anchors: Indices) -> float:
 
     Parameters
     ----------
-    M : array_like, sparse matrix or dask.array.Array of shape (m, n)
-        Data. A sparse M stays sparse, but for blocks of a few columns at a time; of a Dask array a few
+    M : matrix_like of shape (m, n)
+        Data. A sparse M stays sparse, but for blocks of a few columns at a time; of data in chunks, a few
         chunks are held at a time.
     anchors : sequence of int
         K, distinct column indices.
@@ -187,37 +182,8 @@ def rae(M: ArrayLike | Sparse, anchors: Indices) -> float:
     >>> round(rae(M, [0]), 6)  # the second column is lost: 1 − 4/√26
     0.215535
     """
-    if is_chunked(M):
-        chunks = Chunks(M)
-        return explained_share(chunks, check_indices(anchors, chunks.shape[1]))
-    data = check_columns(M, "allow")
-    K = check_indices(anchors, data.shape[1])
-    largest = max(data.max(), -data.min())
-    if largest == 0:
-        raise ValueError("M is zero, where the relative approximation error is not defined.")
-    roomy = np.finfo(data.dtype).max ** 0.25
-    if not 1 / roomy < largest < roomy:
-        data = data / largest  # squares would overflow or vanish
-    W = dense_columns(data, K)
-    norm = np.linalg.norm(data if isinstance(data, np.ndarray) else data.data)
-    return float(1 - residual_norm(data, W, nnls(W, data)) / norm)
-
-
-def residual_norm(M: Floats | Sparse, W: Floats, H: Floats) -> float:
-    """‖M − WH‖_F, for a few columns at a time; the shorter way through WᵀM and WᵀW loses half the digits."""
-    m, n = M.shape
-    step = max(1, BLOCK_SIZE // m)
-    norms = [
-        np.linalg.norm(dense_columns(M, slice(j, j + step)) - W @ H[:, j : j + step])
-        for j in range(0, n, step)
-    ]
-    return float(np.linalg.norm(norms))
-
-
-def dense_columns(M: Floats | Sparse, columns: Ints | slice) -> Floats:
-    """Some columns of M as a dense array."""
-    part = M[:, columns]
-    return part if isinstance(part, np.ndarray) else part.toarray()
+    matrix = as_matrix(M, "allow")
+    return explained_share(matrix, check_indices(anchors, matrix.shape[1]))
 
 
 def check_indices(anchors: Indices, n: int) -> Ints:
@@ -260,9 +226,11 @@ def list_trials(sets: Indices | Sequence[Indices], name: str) -> list[frozenset[
     return [index_set(sets, name)]  # type: ignore[arg-type]
 
 
-def check_pair(W: ArrayLike, W_true: ArrayLike) -> tuple[Floats, Floats]:
+def check_pair(W: MatrixLike, W_true: MatrixLike) -> tuple[Floats, Floats]:
     """Two float64 matrices of the same shape."""
-    found, true = (check_array(A, name) for A, name in ((W, "W"), (W_true, "W_true")))
+    found, true = (
+        as_matrix(A, "allow", name=name).in_memory().toarray() for A, name in ((W, "W"), (W_true, "W_true"))
+    )
     if found.shape != true.shape:
         raise ValueError(f"W and W_true must have the same shape, got {found.shape} and {true.shape}.")
     return found.astype(np.float64, copy=False), true.astype(np.float64, copy=False)

@@ -1,62 +1,31 @@
 """What people want to see beside the anchors: the data at a glance, maps, and other methods' answers."""
 
-import inspect
 import time
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from sepnmf.chunked import Chunks
-from sepnmf.chunked.passes import Extent, with_unit_sums
-from sepnmf.columns import dense_columns, is_sparse, l1_lengths
 from sepnmf.io.data import Data
 from sepnmf.least_squares import nnls
+from sepnmf.matrix import SMALL, Matrix, MatrixLike, as_matrix
 from sepnmf.metrics import rae
-from sepnmf.registry import DENSE_ONLY, METHODS, select
+from sepnmf.registry import METHODS, find_method, select
 from sepnmf.selection import Selection
-from sepnmf.sources import is_chunked
-from sepnmf.tuning.auto import residual_curve
+from sepnmf.tuning import residual_curve
 from sepnmf.typing import Floats, Ints
-from sepnmf.validation import Negative, check_columns
 
 SIDE = 600  # pixels of a map in a report, at most
 SAMPLE = 5000  # columns that the curve of the residual is computed on, of more
 MOST_ANCHORS = 15  # of that curve
-SQUARE = 2000  # columns; beyond, methods with n × n coefficients take minutes and are run when named
-PROGRAMME = 200  # the same for the linear programme
-
-
-def anchor_columns(M: Any, anchors: Ints) -> Floats:
-    """The columns at the anchors, dense, in float64."""
-    return Chunks(M).take(anchors) if is_chunked(M) else dense_columns(M, anchors)
-
-
-def unit_sums(M: Any) -> Any:
-    """Columns divided by their sums of absolute values; zero columns stay."""
-    if is_chunked(M):
-        return Chunks(M).array.map_blocks(with_unit_sums, dtype=np.float64)
-    data = check_columns(M, "allow")
-    sums = l1_lengths(data)
-    factors = 1 / np.where(sums > 0, sums, 1.0)
-    return sparse.csc_array(data @ sparse.diags_array(factors)) if is_sparse(data) else data * factors
 
 
 def summary(data: Data) -> dict[str, str]:
-    """The data at a glance, for a reader."""
-    M = data.M
-    m, n = M.shape
-    if is_chunked(M):
-        least, most, zeros = Chunks(M).scan(Extent())[0]
-    else:
-        values = M.data if is_sparse(M) else np.asarray(M)
-        zeros = m * n - int(np.count_nonzero(values))
-        least, most = float(values.min(initial=0)), float(values.max(initial=0))
-        if not is_sparse(M):
-            least, most = float(values.min()), float(values.max())
-    kind = "sparse" if is_sparse(M) else "dense, read in chunks" if is_chunked(M) else "dense"
+    """Return the data at a glance, for a reader."""
+    matrix = as_matrix(data.M, "allow")
+    m, n = matrix.shape
+    least, most, zeros = matrix.extent()
     shown = {"file": data.file.name}
     if data.variable:
         shown["variable"] = data.variable
@@ -64,52 +33,46 @@ def summary(data: Data) -> dict[str, str]:
     if data.image_shape is not None:
         shown["image"] = "{:,} lines × {:,} samples".format(*data.image_shape)
     return shown | {
-        "entries": f"{kind}, {M.dtype}",
+        "entries": f"{matrix.kind}, {data.M.dtype}",
         "smallest entry": f"{least:.4g}",
         "largest entry": f"{most:.4g}",
         "zeros": f"{zeros / (m * n):.1%}",
     }
 
 
-def curve_of_residuals(M: Any, negative: Negative, random_state: int = 0) -> dict[str, Floats] | None:
-    """Relative residual of the best r columns for every small r; of many columns, of a sample."""
-    n = M.shape[1]
-    columns = np.sort(np.random.default_rng(random_state).choice(n, min(SAMPLE, n), replace=False))
-    part = Chunks(M).take(columns) if is_chunked(M) else M if n <= SAMPLE else M[:, columns]
-    data = check_columns(part, negative)
-    most = min(MOST_ANCHORS, *data.shape)
+def curve_of_residuals(M: MatrixLike, random_state: int = 0) -> dict[str, Floats] | None:
+    """Return the relative residual of the best r columns for every small r; of many columns, of a sample."""
+    matrix = as_matrix(M, "allow")
+    m, n = matrix.shape
+    count = min(SAMPLE, n, max(SMALL // m, 1))
+    columns = np.sort(np.random.default_rng(random_state).choice(n, count, replace=False))
+    part = matrix if count == n else matrix.part(columns)
     try:
-        squares = residual_curve(data, most, random_state, None)
+        squares = residual_curve(part.in_memory(), min(MOST_ANCHORS, m, count), random_state, None)
     except ValueError:  # no column to choose
         return None
     return {"r": np.arange(1.0, len(squares) + 1), "residual": np.sqrt(squares)}
 
 
 def scene(data: Data) -> Floats:
-    """The mean over the bands, as an image; of data in chunks, only the pixels that are shown are held."""
-    if is_chunked(data.M):
-        columns, shape = shown_pixels(data)
-        mean = data.M[:, columns].mean(axis=0).compute()
-        return np.reshape(mean, shape, order=data.image_order)
-    return thinned(data.picture(np.asarray(data.M.mean(axis=0))))
+    """Return the mean over the bands, as an image."""
+    return thinned(data.picture(as_matrix(data.M, "allow").mean_row()))
 
 
 def maps(data: Data, H: Any) -> Floats:
-    """Weights of each anchor as images, thinned where they are large."""
+    """Return the weights of each anchor as images, thinned where they are large."""
     return np.stack([thinned(data.picture(np.asarray(row))) for row in H])
 
 
-def maps_from(data: Data, M: Any, W: Floats) -> Floats:
-    """The same, computed here; of data in chunks, only of the pixels that are shown."""
-    if not is_chunked(M):
-        return maps(data, nnls(W, M))
+def maps_from(data: Data, matrix: Matrix, W: Floats) -> Floats:
+    """Return the same, computed here for the pixels that are shown."""
     columns, shape = shown_pixels(data)
-    H: Any = nnls(W, M[:, columns])
-    return np.stack([np.reshape(row, shape, order=data.image_order) for row in H.compute()])
+    H = nnls(W, matrix if len(columns) == matrix.shape[1] else matrix.part(columns))
+    return np.stack([np.reshape(row, shape, order=data.image_order) for row in np.asarray(H)])
 
 
 def shown_pixels(data: Data) -> tuple[Ints, tuple[int, int]]:
-    """Columns of the pixels that a thinned picture shows, rising, and its lines and samples."""
+    """Return the columns of the pixels that a thinned picture shows, ascending, and its lines and samples."""
     if data.image_shape is None:
         raise ValueError(f"{data.file.name} holds no image: its columns are not pixels.")
     step = thinning(data.image_shape)
@@ -121,48 +84,43 @@ def shown_pixels(data: Data) -> tuple[Ints, tuple[int, int]]:
 
 
 def thinning(shape: tuple[int, ...]) -> int:
-    """Every how manieth line and sample a picture of at most 600 a side has."""
+    """Return the step between the lines and samples that a picture of at most 600 a side shows."""
     return max(-(-side // SIDE) for side in shape)
 
 
 def thinned(picture: Floats) -> Floats:
-    """A picture with every k-th line and sample, of at most 600 a side."""
+    """Return a picture of at most 600 a side, with every k-th line and sample."""
     step = thinning(picture.shape)
     return picture[::step, ::step]
 
 
 def ready_methods() -> list[str]:
-    """Methods that run without an option."""
-
-    def ready(name: str) -> bool:
-        options = list(inspect.signature(METHODS[name]).parameters.values())[2:]
-        return all(option.default is not option.empty for option in options)
-
-    return [name for name in METHODS if ready(name)]
+    """Return the methods that run without an option."""
+    return [name for name, method in METHODS.items() if not method.required]
 
 
 def too_slow(name: str, n: int) -> str | None:
-    """Why a method is not run on so many columns unless it is named."""
-    most = PROGRAMME if name == "hottopixx" else SQUARE if name in DENSE_ONLY else n
-    return f"takes minutes with over {most:,} columns: name it to run it" if n > most else None
+    """Return why a method is not run on so many columns unless it is named."""
+    most = find_method(name).quick_up_to
+    slow = most is not None and n > most
+    return f"takes minutes with over {most:,} columns: name it to run it" if slow else None
 
 
 def compare(
-    M: Any,
+    M: MatrixLike,
     r: int,
     names: Iterable[str] | None = None,
     *,
     scale: bool = False,
-    negative: Negative = "error",
     random_state: int = 0,
     label: Callable[[int], str] = str,
-    told: Callable[[str, int, int], object] = lambda name, done, total: None,
+    on_progress: Callable[[str, int, int], object] = lambda name, done, total: None,
 ) -> list[dict[str, Any]]:
-    """All methods side by side.
+    """Run methods side by side.
 
     Parameters
     ----------
-    M : ndarray or sparse array of shape (m, n)
+    M : matrix_like of shape (m, n)
         Data.
     r : int
         Number of anchors.
@@ -170,11 +128,11 @@ def compare(
         Methods; by default all that need no option and do not take minutes on so many columns.
     scale : bool, default False
         Divide the columns by their sums before choosing; the fit is of the columns as they are.
-    negative, random_state
-        As in `sepnmf.select`.
+    random_state : int, default 0
+        For methods that draw random numbers.
     label : callable
         What to call a column.
-    told : callable
+    on_progress : callable
         Called with the name of each method before it runs, how many are done, and how many there are.
 
     Returns
@@ -184,14 +142,15 @@ def compare(
         there is no answer, None if there is one.
     """
     chosen = list(ready_methods() if names is None else names)
-    used = unit_sums(M) if scale else M
+    matrix = as_matrix(M, "allow")
+    used = matrix.normalised("l1") if scale else matrix
     rows = []
     for done, name in enumerate(chosen):
-        told(name, done, len(chosen))
-        reason = too_slow(name, M.shape[1]) if names is None else None
+        on_progress(name, done, len(chosen))
+        reason = too_slow(name, matrix.shape[1]) if names is None else None
         began = time.perf_counter()
         try:
-            sel = None if reason else choose(used, r, name, negative=negative, random_state=random_state)
+            sel = None if reason else choose(used, r, name, random_state=random_state)
         except (ValueError, MemoryError) as error:
             sel, reason = None, str(error) or "not enough memory"
         row: dict[str, Any] = {"method": name, "columns": [], "anchors": [], "fit": None, "status": ""}
@@ -199,19 +158,19 @@ def compare(
             row |= {
                 "columns": sel.anchors.tolist(),
                 "anchors": [label(int(j)) for j in sel.anchors],
-                "fit": rae(M, sel.anchors),
+                "fit": rae(matrix, sel.anchors),
                 "status": sel.status,
             }
         seconds = sel.seconds if sel is not None else time.perf_counter() - began
         rows.append(row | {"seconds": seconds, "failure": reason})
-    told("", len(chosen), len(chosen))
+    on_progress("", len(chosen), len(chosen))
     return rows
 
 
-def choose(M: Any, r: int, method: str, *, random_state: int, **options: Any) -> Selection:
-    """A selection with a seed where the method takes one; that it did not converge is in its status."""
-    if "random_state" in inspect.signature(METHODS[method]).parameters:
+def choose(matrix: Matrix, r: int, method: str, *, random_state: int, **options: Any) -> Selection:
+    """Return a selection, with a seed where the method takes one; its status says if it did not converge."""
+    if "random_state" in find_method(method).options:
         options["random_state"] = random_state
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return select(M, r, method, **options)
+        return select(matrix, r, method, **options)

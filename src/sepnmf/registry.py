@@ -1,33 +1,29 @@
-"""METHODS, the list of every method, and select(), the one door to all of them."""
+"""METHODS, the record of every method by name, and select(), the one door to all of them."""
 
-import dataclasses
-import inspect
-import time
 import warnings
-from collections.abc import Callable
 from typing import Any, Literal
 
 from sepnmf import methods
-from sepnmf.chunked import CHUNKED, drawn_by_lot, refined
+from sepnmf.matrix import Matrix, MatrixLike, as_matrix
+from sepnmf.methods import Method, refined
 from sepnmf.selection import Selection
-from sepnmf.sources import is_chunked
 from sepnmf.tuning import auto, estimate_rank, tuned_admm
-from sepnmf.tuning.auto import refine_anchors
-from sepnmf.typing import ArrayLike, Sparse
 from sepnmf.validation import check_choice
 
-METHODS: dict[str, Callable[..., Selection]] = {
-    "auto": auto,
-    "tuned-admm": tuned_admm,
-    **{name.replace("_", "-"): getattr(methods, name) for name in methods.__all__},
+PUBLIC = (auto, tuned_admm, *(getattr(methods, name) for name in methods.__all__))
+METHODS: dict[str, Method] = {
+    function.__name__: function.method for function in PUBLIC if hasattr(function, "method")
 }
 
-# The methods that work on n × n coefficients, and the one that has not learnt it, take dense data only.
-DENSE_ONLY = frozenset({"admm", "dca", "fgnsr", "hottopixx", "merit", "smoothed-spa", "tuned-admm"})
+
+def find_method(name: object, argument: str = "method") -> Method:
+    """Return the record of the method with this name, in which hyphens count as underscores."""
+    spelled = name.replace("-", "_") if isinstance(name, str) else name
+    return METHODS[check_choice(spelled, argument, METHODS)]
 
 
 def select(
-    M: ArrayLike | Sparse,
+    M: MatrixLike,
     r: int | Literal["auto"],
     method: str = "auto",
     *,
@@ -38,13 +34,13 @@ def select(
 
     Parameters
     ----------
-    M : array_like, sparse, or something to be read in chunks, of shape (m, n)
-        Data. The methods in `sepnmf.registry.DENSE_ONLY` refuse a sparse M. A Dask array, a Zarr array, an
-        HDF5 data set and a NumPy memmap of more than 500 MB are never held at once, but a few chunks at a
-        time: see `sepnmf.chunked`.
+    M : matrix_like of shape (m, n)
+        Data: array_like, sparse, or read in chunks. Some methods refuse a sparse M (`sepnmf methods` says
+        which). A Dask array, a Zarr array, an HDF5 data set and a NumPy memmap of more than 500 MB are
+        never held at once, but a few chunks at a time.
     r : int or "auto"
         Number of anchors, 1 ≤ r ≤ n. "auto" asks `estimate_rank`, and warns when the data do not settle
-        it; of data in chunks, it asks twenty thousand columns drawn by lot.
+        it; of data in chunks, it looks at a random sample of twenty thousand columns.
     method : str, default "auto"
         A name in `sepnmf.METHODS`. "auto" needs no parameter.
     refine : bool, default False
@@ -52,7 +48,7 @@ def select(
         criterion that "auto" would take. X, if the method has one, still belongs to the anchors before
         that.
     **options
-        What that method takes; one it does not know is an error.
+        Options of the method; an unknown one is an error.
 
     Returns
     -------
@@ -61,7 +57,7 @@ def select(
     Warns
     -----
     UserWarning
-        If r is "auto" and the data leave more than one number; the least is taken.
+        If r is "auto" and the data leave more than one number; the smallest is taken.
 
     Examples
     --------
@@ -72,48 +68,24 @@ def select(
     >>> len(sepnmf.select(M, "auto", method="spa").anchors)
     10
     """
-    function = METHODS[check_choice(method, "method", METHODS)]
-    chunked = is_chunked(M)
-    if chunked:
-        function = CHUNKED[method]
-    parameters = list(inspect.signature(function).parameters.values())[2:]
-    known = [parameter.name for parameter in parameters]
-    missing = [p.name for p in parameters if p.default is p.empty and p.name not in options]
-    if missing:
-        raise ValueError(
-            f"method {method!r} needs the option(s) {', '.join(missing)}, which have no default."
-        )
-    for name in options:
-        if name not in known:
-            raise ValueError(
-                f"{name!r} is not an option of method {method!r}, which takes {', '.join(known)}."
-            )
-    shared: dict[str, Any] = {
-        name: options[name]
-        for name in ("negative", "n_jobs", "random_state")
-        if options.get(name) is not None
-    }
-    if isinstance(r, str):
-        if r != "auto":
-            raise ValueError(f'r must be an integer or "auto", got {r!r}.')
-        columns = drawn_by_lot(M, shared.get("random_state", 0)) if chunked else M
-        r = number_of_anchors(columns, shared)
-    sel = function(M, r, **options)
+    record = find_method(method)
+    record.check_options(options)
+    shared = {name: options[name] for name in ("n_jobs", "random_state") if options.get(name) is not None}
+    if isinstance(r, str) and r != "auto":
+        raise ValueError(f'r must be an integer or "auto", got {r!r}.')
+    matrix = as_matrix(M, options.get("negative", "error"))
+    rank = number_of_anchors(matrix, shared) if isinstance(r, str) else r
+    sel = record(matrix, rank, **options)
     if not refine:
         return sel
-    began = time.perf_counter()
     if options.get("normalize") in ("none", "l1", "sqrt"):
         shared["normalize"] = options["normalize"]
-    if chunked:
-        return refined(M, sel, **shared)
-    anchors, scores, refinement = refine_anchors(M, sel.anchors, **shared)
-    seconds = sel.seconds + time.perf_counter() - began
-    return dataclasses.replace(sel, anchors=anchors, scores=scores, refinement=refinement, seconds=seconds)
+    return refined(matrix, sel, **shared)
 
 
-def number_of_anchors(M: ArrayLike | Sparse, options: dict[str, Any]) -> int:
-    """The least number of anchors that the data allow; a warning when they allow more."""
-    estimate = estimate_rank(M, **options)
+def number_of_anchors(matrix: Matrix, options: dict[str, Any]) -> int:
+    """Return the smallest number of anchors that the data allow; warn when they allow more."""
+    estimate = estimate_rank(matrix, **options)
     if not estimate.certain:
         warnings.warn(
             f"The data do not settle the number of anchors: {estimate.low} to {estimate.high}. "

@@ -44,7 +44,7 @@ class Selection:
 
     anchors: Ints
     scores: Floats
-    method: str
+    method: str = ""
     status: Status = "done"
     converged: bool = True
     X: Floats | None = None

@@ -3,13 +3,12 @@
 import numpy as np
 from scipy import sparse
 
-from sepnmf.columns import dense_columns
 from sepnmf.least_squares import nnls
-from sepnmf.typing import ArrayLike, Floats, Ints, Sparse
-from sepnmf.validation import check_columns
+from sepnmf.matrix import MatrixLike, as_matrix
+from sepnmf.typing import Floats, Ints, Sparse
 
 
-def cooccurrence(counts: ArrayLike | Sparse) -> Sparse:
+def cooccurrence(counts: MatrixLike) -> Sparse:
     """How often two words are drawn together: the word–word matrix of anchor-word methods.
 
     Entry (i, j) is the probability, averaged over the documents, that two different words of a document
@@ -39,7 +38,9 @@ def cooccurrence(counts: ArrayLike | Sparse) -> Sparse:
            [0.25 , 0.167, 0.167],
            [0.   , 0.167, 0.   ]])
     """
-    data = sparse.csr_array(sparse.csc_array(check_columns(counts)).astype(np.float64))
+    data = sparse.csr_array(
+        sparse.csc_array(as_matrix(counts, name="counts").in_memory().array).astype(np.float64)
+    )
     lengths = np.asarray(data.sum(axis=1)).ravel()
     pairs = lengths * (lengths - 1)
     used = pairs > 0
@@ -87,10 +88,10 @@ def topic_words(together: Sparse, anchors: Ints) -> Floats:
     array([[0.43, 0.4 , 0.  , 0.  , 0.17],
            [0.  , 0.  , 0.45, 0.39, 0.16]])
     """
-    Q = sparse.csc_array(check_columns(together))
+    Q = sparse.csc_array(as_matrix(together).in_memory().array)
     often = np.asarray(Q.sum(axis=0)).ravel()
     given = sparse.csc_array(Q @ sparse.diags_array(1 / np.where(often > 0, often, 1.0)))
-    W = dense_columns(given, anchors)
+    W = given[:, anchors].toarray()
     shares = nnls(W, given) * often
     topics: Floats = shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     return topics

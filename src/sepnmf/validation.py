@@ -2,106 +2,61 @@
 
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Literal
+from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from sepnmf.typing import ArrayLike, Floats, Sparse
-
-Negative = Literal["error", "clip", "allow"]
-
-# Squares of entries, and squares of these, must stay in the floating-point range.
-LARGEST_ENTRY = {np.dtype(np.float32): 1e15, np.dtype(np.float64): 1e120}
+from sepnmf.typing import ArrayLike, Floats
 
 # Ω compares w_i x_ij with w_j x_ii; squares of w_j / w_i must stay finite.
 WIDEST_WEIGHTS = 1e150
 
 
-def check_array(A: ArrayLike | Sparse, name: str, ndim: int = 2) -> Floats:
+def check_array(A: ArrayLike, name: str, ndim: int = 2) -> Floats:
     """Return `A` as a finite floating-point array of `ndim` dimensions, copied only if it must be.
 
     float32 stays float32 (and float16 becomes it); every other real type becomes float64.
     """
-    if sparse.issparse(A):
+    if hasattr(A, "toarray"):  # a sparse matrix, of which NumPy makes an array with one object
         raise ValueError(f"{name} is sparse, and this needs a dense array: pass {name}.toarray().")
     array = np.asarray(A)
-    if array.dtype.kind not in "fiub":
-        raise ValueError(
-            f"{name} must hold real numbers, got dtype {array.dtype}: convert it to float first."
-        )
+    check_real(array.dtype, name)
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}.")
     if array.size == 0:
         raise ValueError(f"{name} is empty: its shape is {array.shape}.")
-    single = array.dtype in (np.float32, np.float16)
-    array = array.astype(np.float32 if single else np.float64, copy=False)
+    array = array.astype(computing_dtype(array.dtype), copy=False)
     with np.errstate(over="ignore", invalid="ignore"):
         suspicious = not np.isfinite(array.sum())  # one pass without a temporary settles nearly every case
     if suspicious and not np.isfinite(array).all():
         bad = ~np.isfinite(array)
         where = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise ValueError(
-            f"{name} has {int(bad.sum())} NaN or infinite entries, the first at {where}: "
-            "remove or replace them."
-        )
+        raise ValueError(not_finite(name, int(bad.sum()), where))
     return array
 
 
-def check_sparse(A: Sparse, name: str) -> Sparse:
-    """Return a sparse `A` in CSC form with finite floating-point entries; `A` itself is not changed."""
-    if A.ndim != 2 or 0 in A.shape:
-        raise ValueError(f"{name} must be a non-empty matrix, got shape {A.shape}.")
-    csc = sparse.csc_array(A)
-    if not csc.has_canonical_format:
-        csc = csc.copy()
-        csc.sum_duplicates()
-    if csc.nnz == 0:
-        return csc if csc.dtype == np.float32 else csc.astype(np.float64)
-    values = check_array(csc.data, f"the entries of {name}", ndim=1)
-    return sparse.csc_array((values, csc.indices, csc.indptr), shape=csc.shape)
+def computing_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the floating-point type that numbers of a type are computed in: float32 stays float32."""
+    return np.dtype(np.float32 if dtype in (np.float32, np.float16) else np.float64)
 
 
-def check_columns(M: ArrayLike | Sparse, negative: Negative = "error") -> Floats | Sparse:
-    """Return the data matrix for a greedy method: dense, or sparse in CSC form; zero columns may stay."""
-    if not sparse.issparse(M):
-        return handle_negative(check_array(M, "M"), negative)
-    csc = check_sparse(M, "M")
-    values = handle_negative(csc.data, negative)
-    return sparse.csc_array((values, csc.indices, csc.indptr), shape=csc.shape)
+def check_real(dtype: np.dtype[Any], name: str) -> None:
+    """Refuse a type that does not hold real numbers."""
+    if dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold real numbers, got dtype {dtype}: convert it to float first.")
 
 
-def handle_negative(array: Floats, negative: Negative) -> Floats:
-    """Refuse, clip (in a copy) or allow negative entries."""
-    check_choice(negative, "negative", ("error", "clip", "allow"))
-    if negative == "allow" or array.size == 0 or array.min() >= 0:
-        return array
-    if negative == "clip":
-        return np.maximum(array, 0)
-    below = array < 0
-    where = f", the first at {tuple(int(i) for i in np.argwhere(below)[0])}" if array.ndim == 2 else ""
-    raise ValueError(
-        f"M has {int(below.sum())} negative entries{where}: pass "
-        'negative="clip" to set them to zero or negative="allow" to keep them.'
+def not_finite(name: str, count: int, first: tuple[int, ...] | None, where: str = "") -> str:
+    """Return what to say of NaN and infinite entries."""
+    return f"{name} has {count} NaN or infinite entries{where}, the first at {first}: remove or replace them."
+
+
+def negative_entries(count: int, first: tuple[int, ...] | None) -> str:
+    """Return what to say of negative entries that are refused."""
+    return (
+        f'M has {count} negative entries, the first at {first}: pass negative="clip" to set them to zero or '
+        'negative="allow" to keep them.'
     )
-
-
-def check_data(M: ArrayLike, negative: Negative = "error") -> Floats:
-    """Return the data matrix, finite, without zero columns and, unless allowed, nonnegative."""
-    array = handle_negative(check_array(M, "M"), negative)
-    largest, limit = float(np.abs(array).max()), LARGEST_ENTRY[array.dtype]
-    if largest > 0 and not 1 / limit <= largest <= limit:
-        raise ValueError(
-            f"M has largest entry {largest:g}, whose powers leave the range of {array.dtype}: scale M, "
-            "and with it the parameters that belong to its square."
-        )
-    zero = np.flatnonzero(~array.any(axis=0))
-    if zero.size:
-        raise ValueError(
-            f"M has {zero.size} zero column(s), the first is column {int(zero[0])}: "
-            "remove them, for a zero column has no direction."
-        )
-    return array
 
 
 def check_weights(weights: ArrayLike | None, M: Floats) -> Floats:

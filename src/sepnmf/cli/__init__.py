@@ -1,10 +1,11 @@
-"""The command line: words to calls; nothing is computed here.
+"""The command line: each command turns words into calls of the library; nothing is computed here.
 
-Only Typer and Rich are imported before a command runs, so that help comes at once.
+Only Typer and Rich are imported before a command runs, so that help appears at once.
 """
 
 from sepnmf.cli.app import app, run
 from sepnmf.cli.commands import compare, demo, select, topics, unmix
+from sepnmf.cli.methods import methods
 from sepnmf.cli.reproduce import reproduce
 
-__all__ = ["app", "compare", "demo", "reproduce", "run", "select", "topics", "unmix"]
+__all__ = ["app", "compare", "demo", "methods", "reproduce", "run", "select", "topics", "unmix"]

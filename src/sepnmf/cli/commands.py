@@ -11,6 +11,7 @@ from sepnmf.cli.progress import bar, passing
 
 if TYPE_CHECKING:
     from sepnmf.io import Data
+    from sepnmf.matrix import Matrix
     from sepnmf.selection import Selection
     from sepnmf.typing import Floats
 
@@ -42,8 +43,8 @@ def select(
 
     Shows the anchors with their names, scores and fit, and writes them as anchors.csv and anchors.json.
     """
+    from sepnmf.matrix import as_matrix
     from sepnmf.metrics import rae
-    from sepnmf.overview import anchor_columns
 
     sides = None if picture is None else work.two_sides(picture, "--picture")
     given = work.method_options(set_)
@@ -58,9 +59,9 @@ def select(
             memory=memory,
             in_parts=dask is not None,
         )
-        M, sign = work.prepared(data, negative)
-        r = work.how_many(M, anchors, sign, seed)
-        sel = work.choose(M, r, method, normalize, sign, seed, given)
+        M = as_matrix(data.M, negative.value)
+        r = work.how_many(M, anchors, seed)
+        sel = work.choose(M, r, method, normalize, seed, given)
         with passing():
             fit = rae(M, sel.anchors)
         folder = work.folder_for(file, out, "anchors")
@@ -69,7 +70,7 @@ def select(
         )
         paths = work.write_anchors(folder, data, sel, content)
         if report:
-            W = anchor_columns(M, sel.anchors)
+            W = M.take(sel.anchors)
             scale = normalize is Scale.l1
             paths.append(write_page(folder, data, M, sel, W, fit, scale, seed, anchor_images=sides))
     show(data, sel, content, paths, as_json)
@@ -102,9 +103,9 @@ def unmix(
     from sepnmf.cli.pictures import draw_maps, draw_spectra
     from sepnmf.io import read_maps, write_cube
     from sepnmf.least_squares import nnls
+    from sepnmf.matrix import as_matrix
     from sepnmf.metrics import rae
-    from sepnmf.overview import anchor_columns, maps, thinning
-    from sepnmf.sources import is_chunked
+    from sepnmf.overview import maps, thinning
 
     given = work.method_options(set_)
     with cluster.connected(dask, memory):
@@ -114,12 +115,12 @@ def unmix(
                 f"{file.name} holds a matrix, not an image: if its columns are pixels, say "
                 "--shape LINESxSAMPLES."
             )
-        M, sign = work.prepared(data, negative)
-        r = work.how_many(M, anchors, sign, seed)
-        sel = work.choose(M, r, method, normalize, sign, seed, given)
+        M = as_matrix(data.M, negative.value)
+        r = work.how_many(M, anchors, seed)
+        sel = work.choose(M, r, method, normalize, seed, given)
         with passing():
             fit = rae(M, sel.anchors)
-        W = anchor_columns(M, sel.anchors)
+        W = M.take(sel.anchors)
         H: Any = nnls(W, M, sum_to_one=sum_to_one)
         folder = work.folder_for(file, out, "unmixed")
         labels = data.column_labels(sel.anchors)
@@ -129,10 +130,9 @@ def unmix(
             work.write_columns(folder / "endmembers.csv", data, W, labels),
         ]
         with passing():
-            lazy = is_chunked(H)
-            cube = write_cube(folder / "abundances", H.astype(np.float32) if lazy else H, data, labels)
+            cube = write_cube(folder / "abundances", H.astype(np.float32) if M.lazy else H, data, labels)
         # Weights that are never held are computed once, and shown from where they were written.
-        pictures = read_maps(cube, thinning(data.image_shape)) if lazy else maps(data, H)
+        pictures = read_maps(cube, thinning(data.image_shape)) if M.lazy else maps(data, H)
         paths += [
             cube,
             draw_maps(folder / "abundances.png", pictures, labels),
@@ -165,8 +165,8 @@ def topics(
     import numpy as np
 
     from sepnmf.io import read_names
+    from sepnmf.matrix import as_matrix
     from sepnmf.metrics import rae
-    from sepnmf.overview import anchor_columns
     from sepnmf.text import cooccurrence, topic_words
 
     given = work.method_options(set_)
@@ -181,9 +181,10 @@ def topics(
         )
     together = cooccurrence(data.M)
     about = words_of(data, names, together)
-    r = work.how_many(together, anchors, "error", seed)
-    sel = work.choose(together, r, method, Scale.none, "error", seed, given)
-    fit = rae(together, sel.anchors)
+    M = as_matrix(together)
+    r = work.how_many(M, anchors, seed)
+    sel = work.choose(M, r, method, Scale.none, seed, given)
+    fit = rae(M, sel.anchors)
     shares = topic_words(together, sel.anchors)
     found = []
     for anchor, share in zip(sel.anchors, shares, strict=True):
@@ -198,8 +199,8 @@ def topics(
         work.write_csv(folder / "topics.csv", ["topic", "anchor", "word", "share"], rows),
     ]
     if report:
-        W = anchor_columns(together, sel.anchors)
-        paths.append(write_page(folder, about, together, sel, W, fit, False, seed, topics=found))
+        W = M.take(sel.anchors)
+        paths.append(write_page(folder, about, M, sel, W, fit, False, seed, topics=found))
     if as_json:
         show_json(content)
         return
@@ -229,34 +230,31 @@ def compare(
 
     A method that refuses the data says why. Writes comparison.csv and comparison.json.
     """
-    from sepnmf.overview import anchor_columns, choose, compare, unit_sums
-    from sepnmf.registry import METHODS
-    from sepnmf.sources import is_chunked
-    from sepnmf.validation import check_choice
+    from sepnmf.matrix import as_matrix
+    from sepnmf.overview import choose, compare
+    from sepnmf.registry import find_method
 
-    for name in methods or ():
-        check_choice(name, "--method", METHODS)
+    names = None if not methods else [find_method(name, "--method").name for name in methods]
     data = work.load(file, variable=variable, header=header, index=index, shape=shape, axis=axis)
-    if is_chunked(data.M):
+    M = as_matrix(data.M, negative.value)
+    if M.lazy:
         raise UserError(f"{file.name} is too large for a comparison: sepnmf select takes it.")
-    M, sign = work.prepared(data, negative)
     scale = normalize is Scale.l1
-    r = work.how_many(M, anchors, sign, seed)
+    r = work.how_many(M, anchors, seed)
     with bar() as progress:
         task = progress.add_task("methods", total=None, now="")
 
-        def told(name: str, done: int, total: int) -> None:
+        def on_progress(name: str, done: int, total: int) -> None:
             progress.update(task, completed=done, total=total, now=name)
 
         rows = compare(
             M,
             r,
-            methods,
+            names,
             scale=scale,
-            negative=sign,
             random_state=seed,
             label=data.column_label,
-            told=told,
+            on_progress=on_progress,
         )
     folder = work.folder_for(file, out, "comparison")
     rows.sort(key=lambda row: (row["fit"] is None, -(row["fit"] or 0.0)))
@@ -269,8 +267,8 @@ def compare(
     ]
     best = next((row for row in rows if row["fit"] is not None), None)
     if report and best is not None:
-        sel = choose(unit_sums(M) if scale else M, r, best["method"], negative=sign, random_state=seed)
-        W = anchor_columns(M, sel.anchors)
+        sel = choose(M.normalised(normalize.value), r, best["method"], random_state=seed)
+        W = M.take(sel.anchors)
         paths.append(write_page(folder, data, M, sel, W, best["fit"], scale, seed, comparison=rows))
     if as_json:
         show_json(content)
@@ -337,7 +335,7 @@ def words_of(data: "Data", names: tuple[str, ...], together: Any) -> "Data":
 def write_page(
     folder: Path,
     data: "Data",
-    M: Any,
+    M: "Matrix",
     sel: "Selection",
     W: "Floats",
     fit: float,
@@ -347,16 +345,17 @@ def write_page(
 ) -> Path:
     """report.html, with what can be computed quickly beside what is there."""
     from sepnmf import overview
-    from sepnmf.registry import DENSE_ONLY
+    from sepnmf.registry import METHODS
     from sepnmf.report import Contents, write_report
-    from sepnmf.sources import is_chunked
 
     labels = tuple(data.column_labels(sel.anchors))
     picture = None if data.image_shape is None else overview.scene(data)
     if "maps" not in more and data.image_shape is not None:
         more["maps"] = overview.maps_from(data, M, W)
-    if "comparison" not in more and not is_chunked(M) and M.shape[0] * M.shape[1] <= FEW:
-        quick = [name for name in overview.ready_methods() if name not in DENSE_ONLY and name != "auto"]
+    if "comparison" not in more and not M.lazy and M.shape[0] * M.shape[1] <= FEW:
+        quick = [
+            name for name in overview.ready_methods() if METHODS[name].quick_up_to is None and name != "auto"
+        ]
         with bar() as progress:
             task = progress.add_task("comparing methods", total=len(quick), now="")
             others = overview.compare(
@@ -364,10 +363,9 @@ def write_page(
                 len(labels),
                 [name for name in quick if name != sel.method],
                 scale=scale,
-                negative="allow",
                 random_state=seed,
                 label=data.column_label,
-                told=lambda name, done, total: progress.update(task, completed=done, total=total, now=name),
+                on_progress=lambda name, done, _: progress.update(task, completed=done, now=name),
             )
         own = {"method": sel.method, "anchors": list(labels), "fit": fit, "seconds": sel.seconds}
         more["comparison"] = [own | {"status": sel.status, "failure": None}, *others]
@@ -379,7 +377,7 @@ def write_page(
         summary=overview.summary(data),
         fit=fit,
         picture=picture,
-        curve=overview.curve_of_residuals(M, "allow"),
+        curve=overview.curve_of_residuals(M),
         command=command_line(),
         versions=versions(),
         **more,

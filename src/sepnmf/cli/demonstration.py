@@ -55,7 +55,7 @@ def contents(M: "Floats", sel: "Selection") -> Contents:
         anchor_columns=M[:, sel.anchors],
         summary=summary(data),
         fit=rae(M, sel.anchors),
-        curve=curve_of_residuals(M, "error"),
+        curve=curve_of_residuals(M),
         comparison=compare(M, R, QUICK, label=data.column_label),
         command=command_line(),
         versions=versions(),

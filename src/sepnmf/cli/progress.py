@@ -1,18 +1,19 @@
 """A bar while work goes on: what is being minimised, or which pass over the data; and Ctrl-C."""
 
-import inspect
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from sepnmf.cli.app import complaints
 
-LIMITS = ("max_outer", "max_iter")  # what methods call the most iterations
+if TYPE_CHECKING:
+    from sepnmf.methods import Method
+
 CHUNK_TASKS = ("on_one_core", "write_chunk")  # what Dask's tasks on one chunk are called
 OFTEN = 0.5  # seconds between two looks at a cluster
 
@@ -33,17 +34,14 @@ def bar() -> Iterator[Progress]:
 
 
 @contextmanager
-def watched(method: Callable[..., Any], name: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Options with a callback that shows what falls; Ctrl-C then ends the method with what it has.
+def watched(method: "Method", options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield options with a callback that shows what falls; Ctrl-C then ends the method with what it has.
 
-    A second Ctrl-C, or the first where a method has no callback, ends the command.
+    A second Ctrl-C, or the first where a method cannot be stopped half-way, ends the command.
     """
-    parameters = inspect.signature(method).parameters
     with bar() as progress, passes(progress):
-        limit = next((parameters[key].default for key in LIMITS if key in parameters), None)
-        total = options.get("max_outer", options.get("max_iter", limit))
-        task = progress.add_task(name, total=total, now="")
-        if "callback" not in parameters:
+        task = progress.add_task(method.name, total=method.iteration_limit(options), now="")
+        if "callback" not in method.options:
             yield options
             return
 
@@ -52,8 +50,7 @@ def watched(method: Callable[..., Any], name: str, options: dict[str, Any]) -> I
             progress.update(task, completed=state.n_outer, now=", ".join(numbers))
             return stopped.is_set()
 
-        stoppable = name not in ("auto", "tuned-admm")
-        with interrupt(stoppable) as stopped:
+        with interrupt(method.stoppable) as stopped:
             yield options | {"callback": seen}
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sepnmf.cli.app import UserError, command_line, complain, versions
-from sepnmf.cli.options import Axis, Scale, Sign
+from sepnmf.cli.options import Axis, Scale
 from sepnmf.cli.progress import bar, watched
 
 if TYPE_CHECKING:
     from sepnmf.io import Data
+    from sepnmf.matrix import Matrix
     from sepnmf.selection import Selection
     from sepnmf.typing import Floats
-    from sepnmf.validation import Negative
 
 
 def load(
@@ -77,23 +77,8 @@ def number_or_word(text: str) -> Any:
     return word
 
 
-def prepared(data: "Data", negative: Sign) -> tuple[Any, "Negative"]:
-    """The matrix in floating point, checked; and what is left to say of negative entries."""
-    from sepnmf.chunked.passes import clipped
-    from sepnmf.sources import is_chunked
-    from sepnmf.validation import check_columns
-
-    if not is_chunked(data.M):
-        return check_columns(data.M, negative.value), "allow"
-    if negative is Sign.clip:
-        return data.M.map_blocks(clipped), "allow"
-    return data.M, "error" if negative is Sign.error else "allow"
-
-
-def how_many(M: Any, text: str, negative: "Negative", seed: int) -> int:
-    """The number of anchors: as given, or the least that the data allow, with what they show."""
-    from sepnmf.chunked import drawn_by_lot
-    from sepnmf.sources import is_chunked
+def how_many(matrix: "Matrix", text: str, seed: int) -> int:
+    """Return the number of anchors: as given, or the smallest that the data allow, with what they show."""
     from sepnmf.tuning import estimate_rank
 
     if text.isdigit() and int(text) > 0:
@@ -102,31 +87,23 @@ def how_many(M: Any, text: str, negative: "Negative", seed: int) -> int:
         raise UserError(f'--anchors must be a number from 1 on, or "auto", got {text!r}.')
     with bar() as progress:
         progress.add_task("how many anchors", total=None, now="")
-        columns = drawn_by_lot(M, seed) if is_chunked(M) else M
-        estimate = estimate_rank(columns, negative=negative, random_state=seed)
+        estimate = estimate_rank(matrix, random_state=seed)
     several = "" if estimate.certain else f" to {estimate.high}; {estimate.low} is taken, -r chooses another"
     complain(f"{estimate.evidence} Anchors: {estimate.low}{several}.")
     return estimate.low
 
 
 def choose(
-    M: Any, r: int, method: str, normalize: Scale, negative: "Negative", seed: int, options: dict[str, Any]
+    matrix: "Matrix", r: int, method: str, normalize: Scale, seed: int, options: dict[str, Any]
 ) -> "Selection":
-    """A selection, with a bar while it is made."""
-    import inspect
+    """Return a selection, and show a bar while it is made."""
+    from sepnmf.overview import choose
+    from sepnmf.registry import find_method
 
-    from sepnmf.overview import choose, unit_sums
-    from sepnmf.registry import METHODS
-    from sepnmf.validation import check_choice
-
-    check_choice(method, "--method", METHODS)
-    if normalize is Scale.l1:
-        M = unit_sums(M)
-    takes_seed = "random_state" in inspect.signature(METHODS[method]).parameters
-    given = {"negative": negative} | options
-    with watched(METHODS[method], method, given) as watching:
-        seeds = watching.pop("random_state", seed) if takes_seed else seed
-        return choose(M, r, method, random_state=seeds, **watching)
+    record = find_method(method, "--method")
+    with watched(record, options) as watching:
+        seeds = watching.pop("random_state", seed) if "random_state" in record.options else seed
+        return choose(matrix.normalised(normalize.value), r, record.name, random_state=seeds, **watching)
 
 
 def anchor_rows(data: "Data", sel: "Selection") -> list[dict[str, Any]]:

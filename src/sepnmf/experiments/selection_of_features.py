@@ -9,7 +9,8 @@ import numpy as np
 from sepnmf.experiments.gesture_features import features
 from sepnmf.experiments.recovery import choose, parameter_names, ratio_options
 from sepnmf.least_squares import nnls
-from sepnmf.methods.spa import project_successively, successive_projections
+from sepnmf.matrix import Dense
+from sepnmf.methods._spa import project_successively, successive_projections
 from sepnmf.selection import Selection, best_first
 from sepnmf.typing import Floats, Ints
 
@@ -76,7 +77,7 @@ def kept_by_baseline(dataset: str, kind: str, method: str, share: float) -> Kept
 
 def spa_until_rank(F: Floats, r: int) -> Ints:
     """SPA's columns: r of them, or as many as F has rank."""
-    return project_successively(F, r, "none")[0]
+    return project_successively(Dense(F), r, "none")[0]
 
 
 def number(F: Floats, share: float) -> int:

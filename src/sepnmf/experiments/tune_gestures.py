@@ -9,7 +9,7 @@ from sepnmf.experiments.gesture_features import features
 from sepnmf.experiments.recovery import modes, parameter_names
 from sepnmf.experiments.selection_of_features import SHARES, kept_by_ratio
 from sepnmf.experiments.svm import accuracies, all_splits
-from sepnmf.tuning.bayes import Parameters, search
+from sepnmf.tuning._bayes import Parameters, search
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ import numpy as np
 
 from sepnmf.experiments import recovery
 from sepnmf.experiments.experiment import Experiment, Row, Scale, pick, storage_of, table
-from sepnmf.tuning.bayes import Evaluation, Parameters, search
+from sepnmf.tuning._bayes import Evaluation, Parameters, search
 
 if TYPE_CHECKING:
     import pandas as pd

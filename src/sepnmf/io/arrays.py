@@ -11,8 +11,8 @@ from scipy import sparse
 
 from sepnmf.io.data import Data
 from sepnmf.io.guards import check_size, parsing
-from sepnmf.io.stored import CHUNK, LARGE, Stored
 from sepnmf.io.variables import Variable, check_dimensions, check_real, choose, data_of, sparse_data_of
+from sepnmf.matrix import CHUNK, LARGE, Stored
 
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 SPARSE_MEMBERS = {"format", "shape", "data"}
@@ -35,10 +35,10 @@ def stored_npy(file: Path) -> tuple[Stored, tuple[int, int] | None]:
     if len(shape) == 2:
         rows, columns = shape
         axes = "lbs" if fortran else "bls"
-        return Stored(location, dtype, bands=rows, lines=columns, axes=axes, offset=offset), None
+        return Stored.in_order(location, dtype, (rows, columns, 1), axes, offset), None
     lines, samples, bands = shape
     axes = "bsl" if fortran else "lsb"
-    return Stored(location, dtype, bands, lines, samples, axes, offset), (lines, samples)
+    return Stored.in_order(location, dtype, (bands, lines, samples), axes, offset), (lines, samples)
 
 
 def read_npz(file: Path, *, variable: str | None = None) -> Data:

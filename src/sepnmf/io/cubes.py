@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,9 +18,8 @@ from sepnmf.io.arrays import stored_npy
 from sepnmf.io.data import Data
 from sepnmf.io.envi import INTERLEAVES, axes_of, data_beside, read_header, stored_envi
 from sepnmf.io.guards import needed
-from sepnmf.io.stored import Stored, read_part
 from sepnmf.io.zarrs import has_metadata, is_zarr, open_array, read_pixels
-from sepnmf.sources import is_chunked
+from sepnmf.matrix import Stored, is_lazy
 from sepnmf.typing import Floats
 
 # Facts of an ENVI header that are true of the maps as well.
@@ -114,7 +112,7 @@ def read_maps(path: Path, step: int) -> Floats:
     stored = stored_npy(path)[0] if is_npy else stored_envi(path, read_header(path), data_beside(path))
     # Line by line, for the pages of a map count as memory.
     lines = [
-        read_part(stored, slice(k, k + 1), slice(None, None, step)) for k in range(0, stored.lines, step)
+        stored.read(slice(k, k + 1), slice(None, None, step)) for k in range(0, stored.image_shape[0], step)
     ]
     return np.concatenate(lines, axis=1)
 
@@ -156,7 +154,7 @@ def fill(H: Any, write: Callable[[int, Floats], None]) -> None:
     A chunk of a Dask array is written by the task that has computed it. A task that is repeated, for a worker
     was lost, writes the same numbers to the same place.
     """
-    if not is_chunked(H):
+    if not is_lazy(H):
         write(0, H)
         return
     dask = needed("dask")
@@ -175,9 +173,9 @@ def write_chunk(write: Callable[[int, Floats], None], start: int, numbers: Float
 def write_pixels(stored: Stored, order: Literal["C", "F"], start: int, numbers: Floats) -> None:
     """Write consecutive pixels into a file of the right size."""
     pixels = np.arange(start, start + numbers.shape[1])
-    line, sample = np.unravel_index(pixels, (stored.lines, stored.samples), order=order)
-    mapped = np.memmap(stored.file, stored.dtype, "r+", stored.offset, stored.shape)
-    stored.image(mapped)[:, line, sample] = numbers
+    line, sample = np.unravel_index(pixels, stored.image_shape, order=order)
+    image, mapped = stored.view("r+")
+    image[:, line, sample] = numbers
     mapped.flush()
 
 
@@ -205,9 +203,10 @@ def write_envi(target: Path, H: Any, like: Data, image_shape: tuple[int, int], n
     }
     image, text = appended(target, ".img"), appended(target, ".hdr")
     with replacing(image) as part, replacing(text) as part_of_text:
-        stored = Stored(str(part.resolve()), np.dtype("<f4"), len(names), lines, samples, axes)
+        shape = (len(names), lines, samples)
+        stored = Stored.in_order(str(part.resolve()), np.dtype("<f4"), shape, axes)
         with part.open("wb") as stream:
-            stream.truncate(prod(stored.shape) * stored.dtype.itemsize)
+            stream.truncate(stored.nbytes)
         fill(H, partial(write_pixels, stored, order_of(like)))
         envi.write_envi_header(str(part_of_text), facts)
     return text
@@ -227,7 +226,7 @@ def write_npy(target: Path, H: Any, like: Data) -> Path:
     with replacing(path) as part:
         mapped = npy.open_memmap(part, "w+", H.dtype, shape)
         axes = "lsb" if like.image_shape else "bls"
-        stored = Stored(str(part.resolve()), H.dtype, r, lines, samples, axes, mapped.offset)
+        stored = Stored.in_order(str(part.resolve()), H.dtype, (r, lines, samples), axes, mapped.offset)
         del mapped
         fill(H, partial(write_pixels, stored, order_of(like)))
     return path
@@ -244,9 +243,9 @@ def write_zarr(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
     lines, samples = like.image_shape or (n, 1)
     order = order_of(like)
     along, across = (lines, samples) if order == "C" else (samples, lines)
-    width = H.chunks[1][0] if is_chunked(H) else n
+    width = H.chunks[1][0] if is_lazy(H) else n
     step = min(max(width // across, 1), along)
-    if is_chunked(H):
+    if is_lazy(H):
         H = H.rechunk((r, step * across))
     shape: tuple[int, ...] = (r, n)
     chunks: tuple[int, ...] = (r, step)

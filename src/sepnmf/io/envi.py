@@ -8,7 +8,7 @@ import numpy as np
 
 from sepnmf.io.data import Data
 from sepnmf.io.guards import needed, parsing
-from sepnmf.io.stored import CHUNK, LARGE, Stored
+from sepnmf.matrix import CHUNK, LARGE, Stored
 
 KIND = "an ENVI header"
 LARGEST_HEADER = 2**26
@@ -30,9 +30,9 @@ def read_envi(file: Path, *, data: Path | None = None, large: int = LARGE, chunk
     return Data(
         M=stored.matrix(large, chunk),
         file=file,
-        row_names=words(header, "band names", stored.bands),
-        wavelengths=wavelengths(header, stored.bands),
-        image_shape=(stored.lines, stored.samples),
+        row_names=words(header, "band names", stored.shape[0]),
+        wavelengths=wavelengths(header, stored.shape[0]),
+        image_shape=stored.image_shape,
     )
 
 
@@ -48,7 +48,8 @@ def stored_envi(file: Path, header: dict[str, Any], data: Path) -> Stored:
         if header.get("file type") == "ENVI Spectral Library":
             raise ValueError("it is that of a spectral library, not of an image")
         location = str(data.resolve())  # for workers elsewhere
-        return Stored(location, dtype_of(header), bands, lines, samples, axes_of(header), offset)
+        shape = (bands, lines, samples)
+        return Stored.in_order(location, dtype_of(header), shape, axes_of(header), offset)
 
 
 def read_header(file: Path) -> dict[str, Any]:

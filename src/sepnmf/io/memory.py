@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 
 from sepnmf.io.guards import needed
-from sepnmf.io.stored import CHUNK
+from sepnmf.matrix import CHUNK
 
 # Python and the libraries take about 300 MB, and the columns that a method holds to search among them
 # some 200 MB more. Measured on an image of 1 GB: 540 MB with the smallest chunks, 620 MB with the largest.

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from sepnmf.io.data import Data
 from sepnmf.io.guards import check_size, parsing
-from sepnmf.sources import native
+from sepnmf.matrix import native
 from sepnmf.typing import Sparse
 
 LISTED = 20

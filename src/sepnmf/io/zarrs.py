@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from sepnmf.io.data import Data
 from sepnmf.io.guards import check_claim, check_size, needed, parsing
-from sepnmf.io.stored import CHUNK, LARGE, in_parts
 from sepnmf.io.variables import LISTED, check_dimensions, check_real, data_of
-from sepnmf.sources import native
+from sepnmf.matrix import CHUNK, LARGE, in_chunks, native
 
 KIND = "a Zarr array"
 METADATA = ("zarr.json", ".zarray", ".zgroup")
@@ -45,9 +44,10 @@ def read_zarr(file: Path, *, large: int = LARGE, chunk: int = CHUNK) -> Data:
     if len(shape) == 2:
         rows, columns = shape
         read = partial(read_columns, location)
-        return Data(M=in_parts(read, dtype, rows, columns, 1, chunk, array.chunks[1]), file=file)
+        return Data(M=in_chunks(read, dtype, (rows, columns, 1), chunk, array.chunks[1]), file=file)
     lines, samples, bands = shape
-    M = in_parts(partial(read_pixels, location), dtype, bands, lines, samples, chunk, array.chunks[0])
+    read = partial(read_pixels, location)
+    M = in_chunks(read, dtype, (bands, lines, samples), chunk, array.chunks[0])
     return Data(M=M, file=file, image_shape=(lines, samples))
 
 

@@ -1,28 +1,36 @@
-"""How: each method is one file with one function (M, r, …) -> Selection.
+"""How: each method is one private file with one function (M, r, …) -> Selection, and its record.
 
 A new method is its file and its name here; `sepnmf.METHODS` and `sepnmf.select` follow from `__all__`.
 """
 
-from sepnmf.methods.admm import admm
-from sepnmf.methods.dca import dca
-from sepnmf.methods.fgnsr import fgnsr
-from sepnmf.methods.hottopixx import hottopixx
-from sepnmf.methods.merit import merit
-from sepnmf.methods.nfindr import nfindr
-from sepnmf.methods.ppi import ppi
-from sepnmf.methods.preconditioned import preconditioned_spa
-from sepnmf.methods.smoothed import smoothed_spa, smoothed_vca
-from sepnmf.methods.snpa import snpa
-from sepnmf.methods.spa import spa
-from sepnmf.methods.vca import vca
-from sepnmf.methods.xray import xray
+from sepnmf.methods._admm import admm
+from sepnmf.methods._dca import dca
+from sepnmf.methods._fgnsr import fgnsr
+from sepnmf.methods._hottopixx import hottopixx
+from sepnmf.methods._iteration import Callback as Callback
+from sepnmf.methods._iteration import State
+from sepnmf.methods._merit import merit, merit_lam
+from sepnmf.methods._method import Method, method
+from sepnmf.methods._nfindr import nfindr
+from sepnmf.methods._ppi import ppi
+from sepnmf.methods._preconditioned import preconditioned_spa
+from sepnmf.methods._screening import refined as refined
+from sepnmf.methods._smoothed import smoothed_spa, smoothed_vca
+from sepnmf.methods._snpa import snpa
+from sepnmf.methods._spa import spa
+from sepnmf.methods._vca import vca
+from sepnmf.methods._xray import xray
 
 __all__ = [
+    "Method",
+    "State",
     "admm",
     "dca",
     "fgnsr",
     "hottopixx",
     "merit",
+    "merit_lam",
+    "method",
     "nfindr",
     "ppi",
     "preconditioned_spa",

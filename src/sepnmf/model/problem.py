@@ -5,13 +5,13 @@ from typing import Literal
 
 import numpy as np
 
+from sepnmf.matrix import MatrixLike, dense_data
 from sepnmf.model.norms import Warmth, find_norm
 from sepnmf.parallel import Workers
 from sepnmf.typing import ArrayLike, Floats
 from sepnmf.validation import (
     check_array,
     check_choice,
-    check_data,
     check_number,
     check_square,
     check_weights,
@@ -113,7 +113,7 @@ def ratio(X: ArrayLike, p: float = 1, norm: str = "l1") -> float:
     return powered(size, power) / (float(np.linalg.norm(array / peak)) * peak)
 
 
-def objective(M: ArrayLike, X: ArrayLike, *, lam: float, p: float = 2, norm: str = "l1") -> float:
+def objective(M: MatrixLike, X: ArrayLike, *, lam: float, p: float = 2, norm: str = "l1") -> float:
     """Objective λR_p(X) + ½‖MX − M‖²_F, without the indicator of Ω.
 
     Parameters
@@ -138,14 +138,14 @@ def objective(M: ArrayLike, X: ArrayLike, *, lam: float, p: float = 2, norm: str
     >>> round(objective(M, np.eye(3), lam=0.1, p=1), 6)
     0.173205
     """
-    data = check_data(M, negative="allow")
+    data = dense_data(M, negative="allow")
     point = check_square(X, "X", data.shape[1])
     weight = check_number(lam, "lam")
     return weight * ratio(point, p, norm) + Fit(data).value(point)
 
 
 def criticality(
-    M: ArrayLike,
+    M: MatrixLike,
     X: ArrayLike,
     *,
     lam: float,
@@ -201,7 +201,7 @@ def criticality(
     0.0
     """
     check_choice(condition, "condition", ("ratio", "dca"))
-    data = check_data(M, negative="allow")
+    data = dense_data(M, negative="allow")
     point = check_square(X, "X", data.shape[1]).astype(np.float64)
     weight = check_number(lam, "lam")
     power = check_number(p, "p", least=1, strict=False)

@@ -1,0 +1,319 @@
+"""A matrix that is never held at once: the columns of a Dask array, a few chunks at a time.
+
+How chunks are read, where functions run and what happens when a worker is lost is left to Dask.
+"""
+
+from collections.abc import Callable
+from copy import copy
+from functools import cached_property, reduce
+from operator import methodcaller
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from scipy import sparse
+
+from sepnmf.matrix._checks import checked
+from sepnmf.matrix._dense import Dense
+from sepnmf.matrix._held import Held
+from sepnmf.matrix._in_memory import InMemory
+from sepnmf.matrix._lazy import with_whole_columns
+from sepnmf.matrix._matrix import Matrix, Negative
+from sepnmf.matrix._passes import WIDEST, Block, Change, Reducer, join_chunks, scan_block
+from sepnmf.matrix._reducers import Drawn, Entries, Extent, Inspection, Means, concatenated, first_position
+from sepnmf.matrix._sparse import Sparse
+from sepnmf.parallel import SingleBLAS
+from sepnmf.typing import Floats, Ints, Seed
+from sepnmf.validation import check_generator, computing_dtype, negative_entries, not_finite
+
+SMALL = 20_000_000  # entries; up to here a matrix may be loaded
+SAMPLE = 20_000  # columns of a random sample
+HELD = 50_000_000  # entries of columns that are held, at most
+JOINED = 16  # results that one task joins
+SAFE_SQUARES = 1e120  # squared norms beyond it, or below its inverse, need a scaling of the entries
+PEEKS, PEEK = 8, 256  # places that are looked at before the first pass, and columns at each
+
+
+class Chunked(Matrix):
+    """The columns of a Dask array, with all rows of a column in one chunk.
+
+    Entries are checked in the first pass (`checked_scan`), in the words of data in memory.
+
+    Attributes
+    ----------
+    array : dask.array.Array of shape (m, n)
+        The data.
+    negative : {"error", "clip", "allow"}
+        What is to be done with negative entries.
+    changes : tuple of callables
+        What is done to columns when they are read, after negative entries were dealt with.
+    starts : ndarray of int
+        The first column of each chunk.
+    entries : Entries or None
+        What the first pass found; None before it.
+    """
+
+    lazy = True
+    kind = "dense, read in chunks"
+
+    def __init__(self, array: Any, negative: Negative = "error") -> None:
+        self.array = with_whole_columns(array)
+        self.given = array
+        self.negative = negative
+        self.changes: tuple[Change, ...] = ()
+        self.starts = np.cumsum([0, *self.array.chunks[1][:-1]])
+        self.entries: Entries | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        m, n = self.array.shape
+        return int(m), int(n)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The floating-point type whose precision the entries have."""
+        return computing_dtype(self.array.dtype)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the matrix may be loaded for a method that needs all columns at once."""
+        return self.shape[0] * self.shape[1] <= SMALL
+
+    # Other matrices ----------------------------------------------------------------------------------
+
+    @property
+    def all_changes(self) -> tuple[Change, ...]:
+        """Everything that is done to columns when they are read."""
+        return (methodcaller("clipped"), *self.changes) if self.negative == "clip" else self.changes
+
+    def changed(self, *changes: Change) -> "Chunked":
+        """Return the same columns, with more done to them when they are read."""
+        other = copy(self)
+        other.changes = (*self.changes, *changes)
+        return other
+
+    def normalised(self, kind: str) -> "Chunked":
+        """Return the matrix with columns divided by their l1 norms, or by the roots of these."""
+        return self if kind == "none" else self.changed(methodcaller("normalised", kind))
+
+    def part(self, columns: Ints) -> "Chunked":
+        """Return the matrix of these columns, in chunks as well."""
+        other = Chunked(self.array[:, columns], self.negative)
+        other.changes, other.scale = self.changes, self.scale
+        return other
+
+    def in_memory(self) -> InMemory:
+        """Return the matrix in memory if it is small; refuse otherwise."""
+        if not self.is_small:
+            m, n = self.shape
+            raise ValueError(
+                f"M has {m} × {n} entries that are read in chunks, and this needs them in memory at once: "
+                "pass a part of its columns, or M.compute() if it fits."
+            )
+        return self.loaded()
+
+    def loaded(self) -> InMemory:
+        """Return all columns in memory, checked, and with everything done to them."""
+        chunks = computed(self.tasks(stored_in_chunk, None))
+        dense = isinstance(chunks[0], np.ndarray)
+        matrix = checked(np.hstack(chunks) if dense else sparse.hstack(chunks), self.negative)
+        return reduce(lambda columns, change: change(columns), self.changes, matrix)
+
+    def sampled(self, random_state: Seed) -> InMemory:
+        """Return some twenty thousand columns drawn at random, checked; one pass."""
+        held: Held = self.scan(Drawn(self.random_sample(check_generator(random_state))))[0]
+        return checked(held.columns, self.negative)
+
+    # Passes ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def pieces(self) -> list[tuple[Any, Ints]]:
+        """The array and the first columns of its chunks; or several, one for each chunk."""
+        if self.array.numblocks[1] <= self.given.numblocks[1]:
+            return [(self.array, self.starts)]
+        # Cut out one by one, for otherwise Dask holds what they are cut from.
+        widths = zip(self.starts, self.array.chunks[1], strict=True)
+        cuts = [(self.given[:, int(start) : int(start) + width], start) for start, width in widths]
+        return [(cut.rechunk((-1, -1)), np.array([start])) for cut, start in cuts]
+
+    def tasks(self, function: Callable[..., Any], argument: Any, wanted: Ints | None = None) -> list[Any]:
+        """Return tasks for all or some chunks, in order; each gives [[function(block, argument)]].
+
+        Reading a chunk is part of the task, so that no chunk is kept or sent.
+        """
+        from dask import delayed  # type: ignore[attr-defined]
+
+        shared = delayed(argument, traverse=False)
+        found: list[Any] = []
+        for array, starts in self.pieces:
+            results = array.map_blocks(
+                on_one_core,
+                function,
+                shared,
+                self.all_changes,
+                starts,
+                name=f"on_one_core-{uuid4().hex}",
+                dtype=object,
+                chunks=((1,), (1,) * len(starts)),
+                meta=np.empty((0, 0), object),
+            )
+            found.extend(results.to_delayed().ravel())
+        return found if wanted is None else [found[k] for k in wanted]
+
+    def scan(self, *reducers: Reducer[Any]) -> tuple[Any, ...]:
+        """Read all columns once, and return what each reducer makes of them.
+
+        Results are joined in order and in groups, so that they do not pile up.
+        """
+        from dask import delayed  # type: ignore[attr-defined]
+
+        results = self.tasks(scan_block, reducers)
+        together, shared = delayed(join_boxes, pure=False), delayed(reducers, traverse=False)
+        while len(results) > 1:
+            groups = [results[i : i + JOINED] for i in range(0, len(results), JOINED)]
+            results = [together(shared, group) for group in groups]
+        answer: tuple[Any, ...] = computed(results)[0]
+        return answer
+
+    def checked_scan(self, *reducers: Reducer[Any]) -> tuple["Chunked", tuple[Any, ...] | None]:
+        """Read all columns once and check their entries, if that has not been done.
+
+        Returns the matrix, divided by a power of two if squares would leave the floating-point range, and
+        what the reducers make of it: None if the entries were divided, so that they have to be read again.
+        """
+        if self.entries is not None:
+            return self, self.scan(*reducers)
+        entries, *results = self.scan(Inspection(), *reducers)
+        if entries.n_bad:
+            raise ValueError(not_finite("M", entries.n_bad, entries.first_bad))
+        if entries.n_negative and self.negative == "error":
+            raise ValueError(negative_entries(entries.n_negative, entries.first_negative))
+        checked = self.changed()
+        checked.entries = entries
+        if 1 / SAFE_SQUARES <= entries.longest <= SAFE_SQUARES:
+            return checked, tuple(results)
+        least, most, _ = self.extent()
+        size = max(most, 0.0 if self.negative == "clip" else -least)
+        if size == 0.0:
+            raise ValueError("M is zero: there is no column to choose.")
+        exponent = int(np.frexp(size)[1])
+        checked.changes = (methodcaller("divided_by_power_of_two", exponent), *self.changes)
+        checked.scale = 2.0**exponent
+        return checked, None
+
+    def take(self, columns: Ints) -> Floats:
+        """Return these columns, in float64 and after all changes; only the chunks they are in are read."""
+        places = np.searchsorted(self.starts, columns, side="right") - 1
+        wanted = np.unique(places)
+        found = np.empty((self.shape[0], len(columns)))
+        for k, part in zip(wanted, computed(self.tasks(take_from_chunk, columns, wanted)), strict=True):
+            found[:, places == k] = part
+        return found
+
+    def peek(self) -> Held:
+        """Return some columns from a few places, after all changes, with zeros for what is not a number."""
+        places = np.unique(np.linspace(0, len(self.starts) - 1, PEEKS).astype(int))
+        widths = self.array.chunks[1]
+        indices = np.concatenate([self.starts[k] + np.arange(min(PEEK, widths[k])) for k in places])
+        columns = self.take(indices)
+        finite = columns if np.isfinite(columns.sum()) else np.nan_to_num(columns, posinf=0.0, neginf=0.0)
+        return Held(indices, finite)
+
+    def random_sample(self, rng: np.random.Generator) -> Ints:
+        """Return the indices of twenty thousand columns, or of as many as can be held."""
+        m, n = self.shape
+        return np.sort(rng.choice(n, min(SAMPLE, max(HELD // m, 1000), n), replace=False))
+
+    def extent(self) -> tuple[float, float, int]:
+        """Return the smallest and the largest entry as stored, and the number of zeros; one pass."""
+        found: tuple[float, float, int] = self.scan(Extent())[0]
+        return found
+
+    def mean_row(self) -> Floats:
+        """Return the mean of every column; one pass."""
+        return concatenated(self.scan(Means())[0], self.shape[1])
+
+    def map_columns(self, function: Callable[[InMemory, int], Floats], rows: int, dtype: Any) -> Any:
+        """Apply a function from columns, and the index of the first, to every chunk; a Dask array."""
+        return self.array.map_blocks(
+            on_columns,
+            function,
+            self.all_changes,
+            dtype=dtype,
+            chunks=((rows,), self.array.chunks[1]),
+            meta=np.empty((0, 0), dtype),
+        )
+
+
+def in_memory_chunk(chunk: Any) -> InMemory:
+    """Return a chunk of a Dask array as a matrix."""
+    if isinstance(chunk, np.ndarray):
+        return Dense(chunk)
+    return Sparse(sparse.csc_array(chunk.tocsc()))
+
+
+def computed(tasks: list[Any]) -> list[Any]:
+    """Return the results of tasks."""
+    from dask import compute  # type: ignore[attr-defined]
+
+    with SingleBLAS():  # here, so that the tasks of this process need not change it
+        return [result[0, 0] for result in compute(*tasks)]  # type: ignore[no-untyped-call]
+
+
+def on_one_core(
+    chunk: Any,
+    function: Callable[..., Any],
+    argument: Any,
+    changes: tuple[Change, ...],
+    starts: Ints,
+    block_id: tuple[int, int],
+) -> Any:
+    """Call a function of a chunk, with BLAS on one thread: Dask has a task for every core."""
+    with SingleBLAS(), np.errstate(all="ignore"):
+        block = Block(int(starts[block_id[1]]), in_memory_chunk(chunk), changes)
+        return boxed(function(block, argument))
+
+
+def on_columns(
+    chunk: Any,
+    function: Callable[[InMemory, int], Floats],
+    changes: tuple[Change, ...],
+    block_info: Any = None,
+) -> Floats:
+    """Call a function of the columns of a chunk, a few at a time."""
+    stored = in_memory_chunk(chunk)
+    first = block_info[0]["array-location"][1][0]
+    if not np.isfinite(stored.values.sum(dtype=np.float64)):
+        found = stored.positions(lambda values: ~np.isfinite(values))
+        if len(found):
+            raise ValueError(not_finite("M", len(found), first_position(found, first), " in a chunk"))
+    width = max(WIDEST // stored.shape[0], 1)
+    parts = []
+    for start in range(0, stored.shape[1], width):
+        part = stored.part(slice(start, start + width)).in_floats(computing_dtype(stored.dtype))
+        columns = reduce(lambda c, change: change(c), changes, part)
+        parts.append(function(columns, first + start))
+    return np.hstack(parts)
+
+
+def boxed(result: Any) -> Any:
+    """Return a result as the only entry of an array, which is what tasks of Dask arrays return."""
+    box = np.empty((1, 1), object)
+    box[0, 0] = result
+    return box
+
+
+def join_boxes(reducers: tuple[Reducer[Any], ...], boxes: list[Any]) -> Any:
+    """Return the results of several chunks as those of one."""
+    return boxed(join_chunks(reducers, [box[0, 0] for box in boxes]))
+
+
+def take_from_chunk(block: Block, indices: Ints) -> Floats:
+    """Return those of some columns that are in a chunk."""
+    return block.dense(indices[(indices >= block.first) & (indices < block.stop)])
+
+
+def stored_in_chunk(block: Block, _: None) -> Any:
+    """Return all columns of a chunk as they are stored."""
+    return block.stored.array

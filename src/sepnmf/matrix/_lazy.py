@@ -1,0 +1,68 @@
+"""Containers that are read in chunks: Dask arrays, Zarr arrays, HDF5 data sets and large memory maps."""
+
+from typing import Any
+
+import numpy as np
+
+from sepnmf.matrix import _stored
+from sepnmf.matrix._stored import Stored, dask_array
+
+
+def is_lazy(M: object) -> bool:
+    """Return whether M is read in chunks."""
+    return is_dask(M) or is_stored(M) or (isinstance(M, np.memmap) and M.nbytes > _stored.LARGE)
+
+
+def is_dask(M: object) -> bool:
+    """Return whether M is a Dask array (found out without importing Dask)."""
+    return type(M).__module__.partition(".")[0] == "dask" and hasattr(M, "numblocks")
+
+
+def is_stored(M: object) -> bool:
+    """Return whether M is a Zarr array or an HDF5 data set."""
+    return type(M).__module__.partition(".")[0] in ("zarr", "h5py") and hasattr(M, "dtype")
+
+
+def lazy_array(M: Any) -> Any:
+    """Return a Dask array of what is in M; nothing is read yet."""
+    if is_dask(M):
+        return M
+    da = dask_array()
+    if isinstance(M, np.memmap):
+        stored = Stored.behind(M) if M.ndim == 2 else None
+        return da.from_array(M, chunks=("auto",) * M.ndim) if stored is None else stored.lazy(_stored.CHUNK)
+    import dask
+
+    with dask.config.set({"array.chunk-size": _stored.CHUNK}):  # in multiples of its own chunks
+        return da.from_array(M)
+
+
+def checked_lazy_array(M: Any) -> Any:
+    """Return a Dask array of what is in M, if that is a matrix of real numbers, without its empty chunks."""
+    array = lazy_array(M)
+    if array.ndim != 2:
+        raise ValueError(f"M must have 2 dimension(s), got shape {array.shape}.")
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"M must hold real numbers, got dtype {array.dtype}: convert it to float first.")
+    if any(np.isnan(size) for size in array.shape):
+        raise ValueError("M has chunks of unknown size: call M.compute_chunk_sizes() first.")
+    if 0 in array.shape:
+        raise ValueError(f"M is empty: its shape is {array.shape}.")
+    filled = tuple(tuple(size for size in sizes if size) for sizes in array.chunks)
+    return array if filled == array.chunks else array.rechunk(filled)
+
+
+def with_whole_columns(array: Any) -> Any:
+    """Return the array in chunks that have all rows of their columns.
+
+    Where such chunks would be far too large, because rows are in chunks and columns are not, they are cut out
+    of the array as it is.
+    """
+    if array.numblocks[0] == 1:
+        return array
+    rows, columns = array.shape
+    width = max(_stored.CHUNK // max(rows * array.dtype.itemsize, 1), 1)
+    if max(array.chunks[1]) <= 4 * width:
+        return array.rechunk({0: -1})
+    cuts = [array[:, start : start + width].rechunk((-1, -1)) for start in range(0, columns, width)]
+    return dask_array().concatenate(cuts, axis=1)

@@ -1,0 +1,353 @@
+"""ADMM-P, the paper's Algorithm 2."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sepnmf.kernels import consensus
+from sepnmf.matrix import MatrixLike, Negative
+from sepnmf.methods._iteration import NOTHING, Broken, Callback, Init, Problem, Run, frobenius
+from sepnmf.methods._method import method
+from sepnmf.methods._picking import Pick
+from sepnmf.model.norms import Cut, Form, Warmth
+from sepnmf.model.problem import powered
+from sepnmf.parallel import Workers
+from sepnmf.selection import Selection
+from sepnmf.typing import ArrayLike, Floats, Seed, Sequence
+from sepnmf.validation import check_choice, check_generator, check_number
+
+
+@method(
+    summary="ratio of norms, ADMM-P",
+    use="you have λ and ρ",
+    cost="2 products + 10 passes over n² an outer iteration",
+    sparse=False,
+    square=True,
+    quick_up_to=2000,
+    stoppable=True,
+)
+def admm(
+    M: MatrixLike,
+    r: int,
+    p: float = 2,
+    norm: str = "l1",
+    *,
+    lam: float,
+    rho: Sequence[float],
+    max_outer: int = 100,
+    max_inner: int = 10,
+    tol: float = 1e-5,
+    inner_tol: float = 1e-5,
+    init: Init = None,
+    prox: Form = "exact",
+    pick: Pick = "diag",
+    weights: ArrayLike | None = None,
+    negative: Negative = "error",
+    random_state: Seed = None,
+    n_jobs: int | None = None,
+    callback: Callback | None = None,
+) -> Selection:
+    r"""Separable NMF with a powered ratio of norms, by ADMM (ADMM-P).
+
+    Minimises  λ‖X‖^p/‖X‖_F + ½‖MX − M‖²_F  over  Ω = {X ≥ 0 : x_ii ≤ 1, w_i x_ij ≤ w_j x_ii}.
+
+    Outer iteration, with A = Y − U/ρ₁::
+
+        X ← argmin λ‖X‖^p/‖X‖_F + (ρ₁/2)‖X − A‖² over Ω     (inner loop)
+        Y ← (MᵀM + ρ₁I)⁻¹(MᵀM + ρ₁X + U)
+        U ← U + ρ₁(X − Y)
+
+    Inner iteration, from V = S = 0 and the last Z and W, with ρ = ρ₁ + ρ₂ + ρ₃::
+
+        X ← prox of λ/(ρ‖Z‖_F) ‖·‖^p at (ρ₁A + ρ₂(Z − V/ρ₂) + ρ₃(W − S/ρ₃))/ρ
+        Z ← argmin λ‖X‖^p/‖Z‖_F + (ρ₂/2)‖Z − C‖²,  C = X + V/ρ₂
+        W ← P_Ω(X + S/ρ₃)
+        V ← V + ρ₂(X − Z)
+        S ← S + ρ₃(X − W)
+
+    Parameters
+    ----------
+    M : matrix_like of shape (m, n)
+        Data, nonnegative, no zero column.
+    r : int
+        Number of anchors, 1 ≤ r ≤ n.
+    p : float, default 2
+        Power of the numerator, any real p ≥ 1.
+    norm : {"l1", "nuclear", "rows"}, default "l1"
+        Norm of the numerator: entrywise, nuclear, or the sum of the Euclidean norms of the rows.
+    lam : float
+        Weight λ > 0 of the ratio.
+    rho : sequence of three floats
+        Penalties (ρ₁, ρ₂, ρ₃), all positive. When M is scaled by t, scale `lam` and `rho` by t².
+    max_outer, max_inner : int, default 100 and 10
+        Bounds on the outer iterations, and on the inner ones of each.
+    tol, inner_tol : float, default 1e-5
+        A loop ends when X changes relatively by less than this. 0 runs to the bounds.
+    init : None, "identity", "spa" or array_like of shape (n, n), default None
+        X₀: the identity, SPA's columns with their nonnegative weights, or the matrix given.
+    prox : {"exact", "paper"}, default "exact"
+        Proximal map in the X-update: the minimiser, or the paper's printed formula (p = 1, 2, 3, 4), which
+        is not the minimiser for p ≥ 2 and can diverge.
+    pick : {"diag", "rows", "spa"}, default "diag"
+        Anchors by largest diagonal entry of X, by largest row norm, or by SPA on the rows of X.
+    weights : array_like of shape (n,), optional
+        Weights w of Ω; by default the l1 norms of the columns of M.
+    negative : {"error", "clip", "allow"}, default "error"
+        What to do with negative entries of M: refuse them, set them to zero, or keep them.
+    random_state : None, int or numpy.random.Generator, default None
+        Used only when C = 0, where any Z of the right norm is a minimiser.
+    n_jobs : int, optional
+        Threads, by default all cores; BLAS is held to one meanwhile, except for "nuclear", which leaves the
+        work to BLAS's own. The answer does not depend on their number.
+    callback : callable, optional
+        Called with a `State` after each outer iteration; a true return value ends the run.
+
+    Returns
+    -------
+    Selection
+        X is the last X-update (not W, so it need not lie in Ω). `history` has, per outer iteration, the
+        objective, ratio and fit at X, ‖X − Y‖_F, ‖X − Z‖_F and ‖X − W‖_F as "residual_y",
+        "residual_z", "residual_w", the relative change, the inner iterations, the seconds so far.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not as described.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the run ends by `max_outer`, diverges, or reaches X = 0.
+
+    Notes
+    -----
+    Cost: with q = min(m, n), an outer iteration is two products of 2qn² operations, and an inner one a pass
+    over n² entries, a few passes when the threshold is to be found (p > 1), or a singular value decomposition
+    of order n ("nuclear"). Memory: five n × n arrays, one or more besides for "nuclear".
+
+    When to use: n up to several thousand, and λ and ρ at hand (from other data of the same kind). "rows" asks
+    for few rows, which is what separability means; the entrywise ratio of l1-normalised data is least at
+    X = I.
+
+    See Also
+    --------
+    sepnmf.model.criticality : how far the answer is from a stationary point of the model.
+
+    References
+    ----------
+    M. McCarver and J. Qin, "Separable nonnegative matrix factorization using powered ratio-of-norms
+    regularization", Algorithm 2.
+
+    Examples
+    --------
+    >>> import sepnmf
+    >>> M, anchors = sepnmf.datasets.make_midpoint(noise=0.01, random_state=0)
+    >>> sel = sepnmf.admm(M, 10, norm="rows", lam=1e-3, rho=(0.01, 0.01, 0.01))
+    >>> set(sel.anchors) == set(anchors)
+    True
+    """
+    problem = Problem.check(M, r, p, norm, lam, weights, negative)
+    rho1, rho2, rho3 = check_rho(rho)
+    run = Run(
+        "admm",
+        problem,
+        max_outer=max_outer,
+        max_inner=max_inner,
+        tol=tol,
+        inner_tol=inner_tol,
+        pick=pick,
+        callback=callback,
+    )
+    check_choice(prox, "prox", ("exact", "paper"))
+    rng = check_generator(random_state)
+    X0 = problem.start(init)
+
+    fit = problem.fit
+    inverse = (1.0 / (fit.squares + rho1)).astype(X0.dtype)
+    # The multiplier U starts at zero and stays in the range of Mᵀ: U = ρ₁RᵀT, and neither U nor Y is formed.
+    T = np.zeros_like(fit.R)
+    A = X0  # Y₀ = X₀, U₀ = 0; the inner loop takes copies
+    # The nuclear norm's work is all in BLAS and LAPACK, which have threads of their own.
+    with Workers(len(X0), 1 if problem.norm.name == "nuclear" else n_jobs) as workers, run:
+        inner = InnerLoop(problem, X0, (rho1, rho2, rho3), prox, workers, rng)
+        run.last_usable = inner.before
+        for _ in range(run.max_outer):
+            n_inner = inner.solve(A, run.max_inner, run.inner_tol, run.longest)
+            misfit = fit.misfit(inner.X, workers)
+            G = inverse * (misfit + rho1 * T)  # Y = X + RᵀG
+            T -= G  # U ← U + ρ₁(X − Y)
+            fit.add_product(inner.X, G - T, A, workers)  # A = Y − U/ρ₁
+            change, residual_z, residual_w = inner.compare()
+            residuals = {
+                "residual_y": math.sqrt(float(np.einsum("ij,ij->i", G, G) @ fit.squares[:, 0])),
+                "residual_z": residual_z,
+                "residual_w": residual_w,
+            }
+            if run.ends(
+                inner.X,
+                inner.size,
+                length=inner.length,
+                fit=0.5 * frobenius(misfit) ** 2,
+                change=change,
+                met=change < run.tol,
+                n_inner=n_inner,
+                residuals=residuals,
+            ):
+                break
+    return run.result()
+
+
+class InnerLoop:
+    """The X-subproblem's ADMM, on the matrices X, C = X + V/ρ₂ and E = X + S/ρ₃ (see `kernels.consensus`).
+
+    Z = ζC, V = ρ₂(1 − ζ)C, W = P_Ω(E), S = ρ₃(E − W); t is the diagonal of W. It is itself the `Point` at
+    which the X-update takes its proximal map.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        X0: Floats,
+        rho: tuple[float, float, float],
+        form: Form,
+        workers: Workers,
+        rng: np.random.Generator,
+    ) -> None:
+        self.problem, self.form, self.workers, self.rng = problem, form, workers, rng
+        self.total = sum(rho)
+        self.rho1, self.rho2, self.rho3 = (x / self.total for x in rho)
+        self.X, self.C, self.E, self.before = (X0.copy() for _ in range(4))
+        self.t = np.diag(X0).copy()
+        self.zeta, self.size = 1.0, 0.0
+        self.warmth = Warmth(X0)
+        self.length = self.length_before = self.length_c = frobenius(X0)
+        self.w_is_e = True  # W⁰ = X₀ need not lie in Ω
+        self.n_entries = X0.size
+        self.ones = np.ones_like(self.t)
+        self.double = X0.dtype == np.float64
+        self.buffer: Floats | None = None
+
+    def solve(self, A: Floats, max_inner: int, tol: float, longest: float) -> int:
+        """Run inner iterations for this A, from V = S = 0 and the last Z and W; return how many."""
+        self.A = A
+        lam, p = self.problem.lam / self.total, self.problem.p
+        w, e = (0.0, self.rho3) if self.w_is_e else (self.rho3, 0.0)
+        self.mix = (self.rho1, self.rho2 * self.zeta, w, e)
+        v_kept = s_kept = 0.0
+        for j in range(1, max_inner + 1):  # noqa: B007
+            gamma = ratio_step(lam, abs(self.zeta) * self.length_c)
+            cut = self.problem.norm.cut(self, gamma, p, self.form, self.warmth)
+            change = self.advance(cut, v_kept, s_kept)
+            if self.length > longest:
+                raise Broken("diverged")
+            self.update_z(lam / self.rho2 * powered(self.size, p))
+            self.mix = (self.rho1, self.rho2 * (2 * self.zeta - 1), 2 * self.rho3, -self.rho3)
+            v_kept, s_kept = 1 - self.zeta, 1.0
+            if change < tol:
+                break
+        return j
+
+    def advance(self, cut: Cut, v_kept: float, s_kept: float) -> float:
+        """X-, W-, V- and S-update; return the relative change of X."""
+        A, mix = (self.A, self.mix) if cut.matrix is None else (cut.matrix, (1.0, 0.0, 0.0, 0.0))
+        factors = self.ones if cut.factors is None else cut.factors.astype(self.ones.dtype, copy=False)
+        arrays = (A, self.C, self.E, self.X, self.t, self.problem.weights)
+        numbers = self.typed(*mix, v_kept, s_kept)
+        sums = self.workers.run(consensus.advance, *arrays, *numbers, factors, *self.typed(cut.tau))
+        size, moved, length_c, length = sums.tolist()
+        if not math.isfinite(size + moved + length_c + length):
+            raise Broken("diverged")
+        start, self.w_is_e = self.length, False
+        self.size = size if cut.size is None else cut.size
+        self.length_c, self.length = math.sqrt(length_c), math.sqrt(length)
+        return math.sqrt(moved) / start if start > 0.0 else math.inf
+
+    def update_z(self, d: float) -> None:
+        """Z ← ζC, or where C = 0 a random matrix of the right norm."""
+        if self.length_c > 0.0:
+            self.zeta = z_factor(d, self.length_c)
+            return
+        self.C[:] = self.rng.standard_normal(self.C.shape)
+        self.C *= math.cbrt(d) / float(np.linalg.norm(self.C))
+        self.zeta, self.length_c = 1.0, math.cbrt(d)
+
+    def compare(self) -> tuple[float, float, float]:
+        """Relative change of X since the last call, ‖X − Z‖_F and ‖X − W‖_F; X is kept unless it is zero."""
+        keep = self.length > NOTHING
+        sums = self.workers.run(
+            consensus.compare,
+            self.X,
+            self.C,
+            self.E,
+            self.t,
+            self.problem.weights,
+            *self.typed(self.zeta),
+            self.before,
+            keep,
+        )
+        to_z, to_w, moved = map(math.sqrt, sums[:3].tolist())
+        start, self.length_before = self.length_before, self.length
+        if start <= NOTHING and not keep:
+            raise Broken("collapsed")  # one zero iterate can be left again, two in a row are the end
+        return (moved / start if start > NOTHING else np.inf), to_z, to_w
+
+    def count_above(self, tau: float) -> tuple[float, float]:
+        """Number and sum of the absolute entries of the point above τ."""
+        count, total, *_ = self.run(consensus.count_above, *self.typed(tau)).tolist()
+        return count, total
+
+    def row_lengths(self) -> Floats:
+        """Euclidean norms of the rows of the point."""
+        lengths = np.empty(len(self.X))
+        self.run(consensus.measure_rows, lengths)
+        return lengths
+
+    def matrix(self) -> Floats:
+        """The point, written down."""
+        if self.buffer is None:
+            self.buffer = np.empty_like(self.X)
+        if not np.isfinite(self.run(consensus.combine, self.buffer)[0]):
+            raise Broken("diverged")
+        return self.buffer
+
+    def typed(self, *numbers: float) -> Sequence[Any]:
+        """Numbers as a pass computes with them: in the type of its arrays."""
+        return numbers if self.double else [np.float32(x) for x in numbers]
+
+    def run(self, kernel: Callable[..., None], last: Any) -> Floats:
+        """Run a pass that reads the point."""
+        arrays = (self.A, self.C, self.E, self.t, self.problem.weights)
+        return self.workers.run(kernel, *arrays, *self.typed(*self.mix), last)
+
+
+def check_rho(rho: Sequence[float]) -> tuple[float, float, float]:
+    """Return the three penalties, each positive and finite."""
+    try:
+        values = list(rho)
+    except TypeError:
+        values = []
+    if len(values) != 3:
+        raise ValueError(f"rho must be three numbers (rho1, rho2, rho3), got {rho!r}.")
+    first, second, third = (check_number(v, f"rho[{i}]") for i, v in enumerate(values))
+    check_number(first + second + third, "the sum of rho")
+    return first, second, third
+
+
+def ratio_step(lam: float, length: float) -> float:
+    """λ/‖Z‖_F, the weight of the numerator; the run has collapsed when Z is as good as zero."""
+    gamma = lam / length if length > 0.0 else math.inf
+    if not math.isfinite(gamma):
+        raise Broken("collapsed")
+    return gamma
+
+
+def z_factor(d: float, length: float) -> float:
+    """ζ of the minimiser Z = ζC of d/‖Z‖_F + ½‖Z − C‖²_F, ‖C‖_F = length: the root of ζ³ − ζ² = d/‖C‖³."""
+    x = 27.0 * (d / length) / length / length
+    if not math.isfinite(x):
+        return math.cbrt(d) / length
+    # The paper's (27q + 2)² − 4 factored, so that neither a small nor a large q loses digits.
+    s = math.cbrt((x + 2.0 + math.sqrt(x) * math.sqrt(x + 4.0)) / 2.0)
+    return (1.0 + s + 1.0 / s) / 3.0

@@ -1,0 +1,241 @@
+"""What the two ratio methods share: their input, their start, their history and how they end."""
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from sepnmf.least_squares import nnls
+from sepnmf.matrix import MatrixLike, Negative, dense_data
+from sepnmf.methods._picking import PICKS, pick_anchors
+from sepnmf.methods._spa import successive_projections
+from sepnmf.model.norms import Norm, find_norm
+from sepnmf.model.problem import Fit, powered
+from sepnmf.selection import Selection, Status
+from sepnmf.typing import ArrayLike, Floats
+from sepnmf.validation import check_choice, check_count, check_number, check_square, check_weights
+
+Init = ArrayLike | Literal["identity", "spa"] | None
+
+# Ω fixes the scale of X (x_ii ≤ 1). An X this short is rounding error around zero, and one this many times
+# longer than the longest element of Ω is not coming back.
+NOTHING = 1e-15
+RUNAWAY = 1e8
+WIDEST = 1e15
+
+
+@dataclass(frozen=True)
+class State:
+    """What a callback sees after each outer iteration; X is a copy, None where a method has none yet."""
+
+    method: str
+    n_outer: int
+    X: Floats | None
+    numbers: dict[str, float]
+
+
+Callback = Callable[[State], Any]
+
+
+class Broken(Exception):
+    """The iteration cannot go on; carries the status that says why."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status)
+        self.status: Status = status
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The checked input of a ratio method: min λ‖X‖^p/‖X‖_F + ½‖MX − M‖² over Ω."""
+
+    M: Floats
+    r: int
+    p: float
+    norm: Norm
+    lam: float
+    weights: Floats
+    fit: Fit
+
+    @classmethod
+    def check(
+        cls,
+        M: MatrixLike,
+        r: int,
+        p: float,
+        norm: str,
+        lam: float,
+        weights: ArrayLike | None,
+        negative: Negative,
+    ) -> "Problem":
+        """Check what both methods are given."""
+        data = dense_data(M, negative)
+        return cls(
+            M=data,
+            r=r,
+            p=check_number(p, "p", least=1, strict=False),
+            norm=find_norm(norm),
+            lam=check_number(lam, "lam"),
+            weights=check_weights(weights, data).astype(data.dtype),
+            fit=Fit(data),
+        )
+
+    def start(self, init: Init) -> Floats:
+        """X₀: the identity, SPA's columns with their NNLS weights, or the matrix given."""
+        n = self.M.shape[1]
+        if init is None:
+            init = "identity"
+        if not isinstance(init, str):
+            with np.errstate(over="ignore"):
+                X = check_square(init, "init", n).astype(self.M.dtype)
+            if not X.any():
+                raise ValueError("init is zero, where the ratio of norms is not defined.")
+            if not np.linalg.norm(X / WIDEST) <= 1.0:
+                raise ValueError(f"init is longer than {WIDEST:g}: X₀ should lie in Ω, or near it.")
+            return np.ascontiguousarray(X)
+        check_choice(init, "init", ("identity", "spa"))
+        X = np.eye(n, dtype=self.M.dtype)
+        if init == "spa":
+            anchors, _ = successive_projections(self.M, self.r)
+            X[:] = 0
+            X[anchors] = nnls(self.M[:, anchors], self.M)
+        return X
+
+
+class Run:
+    """History, stopping, timing and the result of one call of a ratio method.
+
+    Used as a context: inside it overflow is not an error but ends the loop, with the last usable
+    iterate kept.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        problem: Problem,
+        *,
+        max_outer: int,
+        max_inner: int,
+        tol: float,
+        inner_tol: float,
+        pick: str,
+        callback: Callback | None,
+    ) -> None:
+        self.began = time.perf_counter()
+        self.method = method
+        self.problem = problem
+        self.max_outer = check_count(max_outer, "max_outer")
+        self.max_inner = check_count(max_inner, "max_inner")
+        self.tol = check_number(tol, "tol", strict=False)
+        self.inner_tol = check_number(inner_tol, "inner_tol", strict=False)
+        self.pick = check_choice(pick, "pick", PICKS)
+        if callback is not None and not callable(callback):
+            raise ValueError(f"callback must be callable, got {callback!r}.")
+        self.callback = callback
+        self.status: Status = "max_outer"
+        self.rows: list[dict[str, float]] = []
+        self.last_usable: Floats  # set by the solver: the last finite, nonzero iterate, X₀ at first
+        w = problem.weights
+        self.longest = RUNAWAY * float(np.linalg.norm(w) * np.linalg.norm(1.0 / w))
+
+    def __enter__(self) -> "Run":
+        self._errstate = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+        self._errstate.__enter__()
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        self._errstate.__exit__(None, None, None)
+        if isinstance(error, Broken):
+            self.status = error.status
+            return True
+        if isinstance(error, np.linalg.LinAlgError):  # an iterate on its way to overflow
+            self.status = "diverged"
+            return True
+        return False
+
+    def ends(
+        self,
+        X: Floats,
+        size: float,
+        *,
+        length: float,
+        fit: float,
+        change: float,
+        met: bool,
+        n_inner: int,
+        residuals: dict[str, float],
+    ) -> bool:
+        """Record one outer iteration; tell whether its rule is met or the callback stops the run.
+
+        `size`, `length` and `fit`, the norms of X and ½‖MX − M‖², are known to the solver.
+        """
+        if not np.isfinite(fit):
+            raise Broken("diverged")
+        ratio = powered(size, self.problem.p) / length if length > NOTHING else np.inf
+        numbers = {
+            "objective": self.problem.lam * ratio + fit,
+            "ratio": ratio,
+            "fit": fit,
+            **residuals,
+            "change": change,
+            "n_inner": n_inner,
+            "seconds": time.perf_counter() - self.began,
+        }
+        self.rows.append(numbers)
+        stop = False
+        if self.callback is not None:
+            stop = bool(self.callback(State(self.method, len(self.rows), X.copy(), dict(numbers))))
+        if met:
+            self.status = "converged"
+        elif stop:
+            self.status = "stopped"
+        return met or stop
+
+    def result(self) -> Selection:
+        """Pick the anchors from the last usable iterate and say how the run ended."""
+        if self.status in WARNINGS:
+            from sklearn.exceptions import ConvergenceWarning
+
+            text = WARNINGS[self.status].format(k=len(self.rows), method=self.method, tol=self.tol)
+            warnings.warn(text, ConvergenceWarning, stacklevel=5)
+        X = self.last_usable
+        anchors, scores = pick_anchors(X, self.problem.r, self.pick)
+        keys = self.rows[0] if self.rows else {}
+        history = {key: np.array([row[key] for row in self.rows]) for key in keys}
+        return Selection(
+            anchors=anchors,
+            scores=scores,
+            status=self.status,
+            converged=self.status == "converged",
+            X=X,
+            n_outer=len(self.rows),
+            n_inner=int(sum(row["n_inner"] for row in self.rows)),
+            history=history,
+        )
+
+
+WARNINGS: dict[str, str] = {
+    "max_outer": (
+        "{method} stopped after {k} outer iterations without reaching tol={tol:g}: "
+        "raise max_outer, or change lam and rho."
+    ),
+    "diverged": (
+        "{method} diverged after {k} outer iterations; the anchors are those of the last finite "
+        'iterate. Change lam and rho, and use prox="exact" if you did not.'
+    ),
+    "collapsed": (
+        "{method} reached X = 0 after {k} outer iterations, where the ratio is not defined; the "
+        "anchors are those of the last nonzero iterate. Make lam smaller."
+    ),
+}
+
+
+def frobenius(A: Floats) -> float:
+    """Frobenius norm, or the end of the run when it is not finite."""
+    length = float(np.linalg.norm(A))
+    if not np.isfinite(length):
+        raise Broken("diverged")
+    return length

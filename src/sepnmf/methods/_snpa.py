@@ -1,0 +1,110 @@
+"""Successive nonnegative projection algorithm."""
+
+import numpy as np
+
+from sepnmf.least_squares import hull_weights
+from sepnmf.matrix import MatrixLike, Negative, as_matrix
+from sepnmf.methods._method import method
+from sepnmf.methods._spa import Complement, Normalize
+from sepnmf.selection import Selection
+from sepnmf.typing import Floats
+from sepnmf.validation import check_choice
+
+
+@method(
+    summary="as SPA, projecting onto the convex hull",
+    use="badly conditioned or dependent anchors",
+    cost="a few times SPA",
+)
+def snpa(M: MatrixLike, r: int, *, normalize: Normalize = "none", negative: Negative = "error") -> Selection:
+    r"""Pick the column farthest from the convex hull of those chosen and the origin, repeat.
+
+    With W the columns chosen so far, step k takes the column that maximises
+
+        min ‖m_j − Wh‖₂  over  h ≥ 0, Σᵢ hᵢ ≤ 1.
+
+    The minimum splits into the distance of m_j from the span of W, carried along as in `spa` with its
+    safeguards, and a least-squares problem with k coordinates per column, R and QᵀM with W = QR. The
+    latter is solved exactly for all columns, by an active-set method that starts from the last step's
+    weights (the origin is one more vertex, which makes it Σᵢ hᵢ = 1): a column that the new anchor does
+    not help is left as it is. No difference of large numbers such as ‖m_j‖² − 2hᵀWᵀm_j + hᵀWᵀWh is
+    formed.
+
+    Parameters
+    ----------
+    M : matrix_like of shape (m, n)
+        Data. Zero columns are never anchors. A sparse M is not made dense.
+    r : int
+        Number of anchors, 1 ≤ r ≤ n; may exceed rank(M).
+    normalize : {"none", "l1"}, default "none"
+        "l1" works on the columns divided by their l1 norms (without a copy).
+    negative : {"error", "clip", "allow"}, default "error"
+        What to do with negative entries of M: refuse them, set them to zero (in a copy), or keep them.
+
+    Returns
+    -------
+    Selection
+        An anchor's score is its distance from the hull when it was chosen, the others', theirs at the
+        last choice.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not as described, or if fewer than r columns explain all the others to rounding.
+
+    Notes
+    -----
+    Cost a step: one product qᵀM, 2mn operations, and O(nk²) for the weights, more where they change.
+    Memory: an m × r and two n × r arrays.
+
+    When to use: in place of `spa` when the anchors are badly conditioned or not even independent (r >
+    rank(M)), at a few times its cost. The weights of the data should sum to at most one; `normalize="l1"`
+    sees to that.
+
+    References
+    ----------
+    N. Gillis, "Successive nonnegative projection algorithm for robust nonnegative blind source
+    separation", SIAM J. Imaging Sci. 7 (2014).
+
+    Examples
+    --------
+    Four corners of a square, seen from three dimensions, and its centre:
+
+    >>> import sepnmf
+    >>> M = [[0, 0, 1, 1, 0.5], [0, 1, 0, 1, 0.5], [1, 1, 1, 1, 1.0]]
+    >>> sepnmf.snpa(M, 4).anchors
+    array([3, 0, 1, 2])
+    """
+    check_choice(normalize, "normalize", ("none", "l1"))
+    data = as_matrix(M, negative).in_memory()
+    n = data.shape[1]
+    complement = Complement(data, r, normalize)
+    misfit = np.zeros(n)
+    coordinates, vertices = np.zeros((n, r)), np.zeros((r + 1, r))
+    weights: Floats = np.ones((n, 1))  # all on the origin, which is vertex 0
+    anchors: list[int] = []
+    tops: list[float] = []
+    while True:
+        j, values = complement.largest(misfit)
+        if complement.explained(values[j]):
+            raise ValueError(
+                f"{len(anchors)} columns explain all of M to rounding, so SNPA can find no more anchors, "
+                f"got r={r}: ask for fewer."
+            )
+        anchors.append(j)
+        tops.append(values[j])
+        if len(anchors) == r:
+            break
+        along = complement.add(j)
+        q, k = complement.basis.shape[1], len(anchors)
+        if along is not None:
+            coordinates[:, q - 1] = along
+        vertices[k, :q] = complement.basis.T @ complement.column(j)
+        C, V = coordinates[:, :q], vertices[: k + 1, :q]
+        weights = hull_weights(V, C, np.column_stack([weights, np.zeros(n)]))
+        rest = C - weights @ V
+        misfit = np.einsum("ij,ij->i", rest, rest)
+    return Selection(
+        anchors=np.array(anchors, dtype=np.intp),
+        scores=complement.scores(anchors, tops, values),
+    )

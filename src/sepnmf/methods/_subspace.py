@@ -1,0 +1,96 @@
+"""The low-dimensional views of the data that the geometric methods share."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepnmf.matrix import InMemory
+from sepnmf.typing import Floats, Ints
+
+
+def affine_view(M: InMemory, r: int, *, method: str) -> Floats:
+    """Return coordinates on r − 1 ≥ 1 principal directions, and a last one that is their largest length."""
+    centre = M.mean_column()
+    U, sigma = M.leading_left(min(r - 1, *M.shape), centre)
+    size = float(np.hypot(sigma[0], np.sqrt(M.shape[1]) * np.linalg.norm(centre)))
+    rank = numerical_rank(sigma, M, size)
+    if rank < r - 1:
+        raise ValueError(
+            f"The columns of M span an affine space of dimension {rank}, so {method} can find at most "
+            f"{rank + 1} anchor(s), got r={r}: ask for fewer."
+        )
+    X = np.asarray(M.times(U), dtype=np.float64)
+    X -= (U.T @ centre)[:, None]
+    return np.vstack([X, np.full(X.shape[1], column_lengths(X).max())])
+
+
+def stepwise_scores(anchors: Ints, shares: Floats) -> Floats:
+    """Return the scores r + 1 − k for the k-th anchor, above every other column's share (at most 1)."""
+    scores = shares.copy()
+    scores[anchors] = len(anchors) + 1.0 - np.arange(len(anchors))
+    return scores
+
+
+def first_largest(gain: Floats, allowed: NDArray[np.bool_], tol: float) -> int:
+    """Return the index of the largest gain allowed; of those that rounding cannot tell from it, the first."""
+    gain = np.where(allowed, gain, -np.inf)
+    best = gain.max()
+    return int(np.argmax(gain >= best - tol * abs(best)))
+
+
+def orthogonalised(vector: Floats, basis: Floats) -> Floats:
+    """Return the unit vector along the part of `vector` orthogonal to `basis`, zero if there is none."""
+    rest = vector / max(float(np.linalg.norm(vector)), np.finfo(float).tiny)
+    for _ in range(2):  # once leaves errors as large as what cancelled, twice does not
+        rest = rest - basis @ (basis.T @ rest)
+    length = float(np.linalg.norm(rest))
+    return rest / length if length > 0 else rest
+
+
+def nonzero_columns(M: InMemory, r: int) -> tuple[InMemory, Ints]:
+    """Return the nonzero columns of M, scaled to largest entry 1, and their positions."""
+    size = M.largest_entries()
+    kept = np.flatnonzero(size > 0)
+    if kept.size < r:
+        raise ValueError(too_few_nonzero(kept.size, r))
+    data = M if kept.size == size.size else M.part(kept)
+    return data.divided(size.max()), kept
+
+
+def too_few_nonzero(count: int, r: int) -> str:
+    """Return what to say when there are fewer than r columns to choose among."""
+    return f"M has {count} nonzero column(s), fewer than the r={r} anchors asked for: ask for fewer."
+
+
+def spread(scores: Floats, kept: Ints, n: int) -> Floats:
+    """Return scores of all n columns from those of the columns `kept`; the others have 0."""
+    out = np.zeros(n)
+    out[kept] = scores
+    return out
+
+
+def longest_column(M: InMemory) -> tuple[Ints, Floats]:
+    """Return the one column to take where a simplex with a single vertex does not say which."""
+    lengths = np.sqrt(M.squares)
+    return np.array([np.argmax(lengths)], dtype=np.intp), lengths
+
+
+def column_lengths(X: Floats) -> Floats:
+    """Return the Euclidean norms of the columns of an array."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->j", X, X, dtype=np.float64)))
+
+
+def signal_subspace(M: InMemory, r: int, *, method: str) -> tuple[Floats, Floats, Floats]:
+    """Return U, UᵀM and the r largest singular values of M, U being the left singular vectors of these."""
+    U, sigma = M.leading_left(min(r, *M.shape))
+    rank = numerical_rank(sigma, M, float(sigma[0]))
+    if rank < r:
+        raise ValueError(
+            f"M has numerical rank {rank}, so {method} can find at most {rank} anchor(s), got r={r}: "
+            "ask for fewer."
+        )
+    return U, np.asarray(M.times(U), dtype=np.float64), sigma
+
+
+def numerical_rank(sigma: Floats, M: InMemory, size: float) -> int:
+    """Return the number of singular values that are more than rounding errors in a matrix of norm `size`."""
+    return int((sigma > max(M.shape) * M.eps * size).sum())

@@ -1,0 +1,215 @@
+"""The method without parameters: several starts, descent, and a choice from the data alone."""
+
+from contextlib import nullcontext
+
+import numpy as np
+
+from sepnmf.descent import Normalize, Problem, check_normalize, importance, lies_in_cone
+from sepnmf.matrix import Chunked, Dense, InMemory, MatrixLike, Negative, as_matrix
+from sepnmf.methods import Callback, method
+from sepnmf.methods._screening import normalization, screened
+from sepnmf.parallel import SingleBLAS
+from sepnmf.selection import Selection, Status, best_first
+from sepnmf.tuning._answers import Answer, Answers
+from sepnmf.tuning._consensus import consensus
+from sepnmf.tuning._starts import GREEDY, greedy_starts, is_short_path, path_start
+from sepnmf.typing import Seed
+from sepnmf.validation import check_generator
+
+SMALL_PRODUCT = 2_000_000  # entries; up to here BLAS is kept to one thread
+BIG = 20_000_000  # entries; beyond, only the starts that hold no copy of the data
+
+
+def auto_in_chunks(
+    M: Chunked,
+    r: int,
+    *,
+    normalize: Normalize = "auto",
+    negative: Negative = "error",
+    random_state: Seed = 0,
+    n_jobs: int | None = None,
+    callback: Callback | None = None,
+) -> Selection:
+    """Choose as `auto` does, among candidates screened from all columns.
+
+    Passes over the data find candidates: a random sample, and the columns that are extreme along a thousand
+    random lines in the span of the r leading directions. `auto` chooses among these. A last pass computes
+    what the anchors leave of all columns; those explained worst become candidates too, anchors are exchanged,
+    and the exchange is kept if it explains more of all columns. Data of up to twenty million entries are
+    loaded instead. `n_jobs` is for the search; the passes run where Dask is told to run them.
+
+    Returns
+    -------
+    Selection
+        `history` is that of the search on the candidates, and below it a row "all columns": their residual
+        before and after polishing. "least" is there the sum of the squared singular values behind the
+        r-th, which no r columns can beat: "residual" − "least" bounds what screening can have lost (0 for
+        columns of more than four thousand rows, where it is not known), and "total" is ‖M‖²_F. "columns" says
+        how many columns each row is about. `scores` are measured on the candidates.
+
+    Notes
+    -----
+    Passes: one for the leading directions (four for columns of more than four thousand rows), one for the
+    candidates, one for the residual, and one more for each of at most two rounds of polishing.
+    """
+    check_normalize(normalize)
+    rng = check_generator(random_state)
+    if M.is_small:
+        return choose_in_memory(M.in_memory(), r, normalize, rng, n_jobs, callback)
+    candidates = screened(M.normalised(normalization(M, normalize)), r, rng)
+    found = choose_in_memory(Dense(candidates.held.columns), r, "none", rng, n_jobs, callback)
+    polished = candidates.polished(found.anchors, n_jobs=n_jobs)
+    scores = polished.scores if polished.scores is not None else found.scores[found.anchors]
+    last = {"start": "all columns"} | polished.as_row()
+    rows, n = len(found.history["start"]), M.shape[1]
+    return Selection(
+        **polished.chosen(scores, n),
+        status=found.status,
+        converged=found.converged,
+        n_outer=found.n_outer + 1,
+        history={key: np.array([*found.history[key], value]) for key, value in last.items()}
+        | {
+            "least": np.append(np.full(rows, np.nan), candidates.least),
+            "total": np.append(np.full(rows, np.nan), polished.left.total),
+            "columns": np.append(np.full(rows, len(found.scores)), n),
+        },
+    )
+
+
+@method(
+    summary="several starts, each improved by exchanges; the data decide on which criterion",
+    use="first: it needs no parameter",
+    cost="n ≤ 1000: n² products; more: passes over M",
+    in_chunks=auto_in_chunks,
+)
+def auto(
+    M: MatrixLike,
+    r: int,
+    *,
+    normalize: Normalize = "auto",
+    negative: Negative = "error",
+    random_state: Seed = 0,
+    n_jobs: int | None = None,
+    callback: Callback | None = None,
+) -> Selection:
+    r"""Anchors without a parameter: what to do is decided from the data.
+
+    Whether the singular values behind the r-th look like white noise (`estimate_rank` has the test) says
+    what a good answer is:
+
+    - **noise**: anchors are as noisy as the other columns, and fitting them exactly rewards the noisiest. The
+      criterion is the likelihood of the anchors, which takes this into account; with more than a thousand
+      columns, the residual in the r leading singular coordinates, where most of the noise is gone.
+    - **misfit** (measured spectra, images, words: no noise is white there): the criterion is the residual of
+      nonnegative least squares of all columns on the anchors.
+
+    Greedy methods give starts; on up to 300 columns the ratio model along its path gives one more (with
+    noise, only if the answers from the others differ). Each start descends by exchanging one anchor at a time
+    until no exchange helps; the answer with the least criterion wins. More than a thousand columns with
+    misfit are first averaged into a hundred clusters or more, nine times on random four fifths of them,
+    because single columns at the rim are rarely the pure ones; of the nine answers the most central is taken
+    if it explains the data as well as every start. Otherwise there are twice as many clusters, and then, from
+    the best start, single columns are exchanged.
+
+    Parameters
+    ----------
+    M : matrix_like of shape (m, n)
+        Data. Columns shorter than a thousandth of the median one are no candidates, if r others are left.
+    r : int
+        Number of anchors, 1 ≤ r ≤ n.
+    normalize : {"auto", "none", "l1", "sqrt"}, default "auto"
+        Columns as they are, divided by their sums, or by the roots of their sums (counts, whose variance
+        grows with the mean). "auto" takes "sqrt" when a tenth of the columns have nine tenths of ‖M‖²_F (the
+        co-occurrences of words do), else "none": equal weights for all would be weights for dark columns.
+    negative : {"error", "clip", "allow"}, default "error"
+        What to do with negative entries of M: refuse them, set them to zero, or keep them.
+    random_state : None, int or numpy.random.Generator, default 0
+        For the samples taken of many columns, and for the starts that draw directions.
+    n_jobs : int, optional
+        Threads, by default all cores.
+    callback : callable, optional
+        Called after each answer with a `State` that has no X; `numbers` are the "after" and "residual" of
+        `history`. A true answer does not end the search.
+
+    Returns
+    -------
+    Selection
+        `scores` are what the residual would gain without an anchor, relative to the data; zero for the
+        other columns. `history` has a row per answer: its "start", the "criterion" it descended on, that
+        "before" and "after", the "exchanges", its "residual" where it was computed, and whether it is
+        "settled": no exchange that was tried helps. Residuals and scores are those of the columns as
+        scaled. `status` is "not identifiable" if an anchor lies in the cone of the other columns (only
+        tested for data without noise), "max_outer" if the answer is not settled.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not as described, or no start can find r columns because M has lower rank.
+
+    Notes
+    -----
+    Cost: n ≤ 1000: exchanges are bounded before they are tried, n² inner products; larger n: passes over M
+    and work on 2000 columns at most. Memory: linear in n beyond n = 20000.
+
+    When to use: first. Another method is for comparing, or when it is known to suit.
+
+    References
+    ----------
+    The exchanges, the likelihood and the consensus are ours; what they start from is cited where it is.
+
+    Examples
+    --------
+    >>> import sepnmf
+    >>> M, anchors = sepnmf.datasets.make_midpoint(noise=0.3, random_state=0)
+    >>> set(sepnmf.select(M, 10, negative="allow").anchors) == set(anchors)
+    True
+    """
+    rng = check_generator(random_state)
+    return choose_in_memory(as_matrix(M, negative).in_memory(), r, normalize, rng, n_jobs, callback)
+
+
+def choose_in_memory(
+    data: InMemory,
+    r: int,
+    normalize: str,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+    callback: Callback | None,
+) -> Selection:
+    """The selection of `auto` on data in memory."""
+    # Its threads slow BLAS down on matrices this small, by far where other work wants the cores.
+    with SingleBLAS() if data.shape[0] * data.shape[1] <= SMALL_PRODUCT else nullcontext():
+        problem = Problem.prepare(data, r, normalize, rng, n_jobs)
+        answers = Answers(problem, callback)
+        best = best_answer(problem, answers)
+        return as_selection(problem, answers, best)
+
+
+def best_answer(problem: Problem, answers: Answers) -> Answer:
+    """The best answer, from the starts and by the strategy that suit the problem."""
+    if problem.noise is not None and problem.is_small:
+        starts = greedy_starts(problem.choice, problem.r, problem.rng, ("snpa", "spa", "xray"))
+        return answers.best_by_descent(starts, if_they_differ=lambda: path_start(problem))
+    names = ("spa", "xray") if problem.X.size > BIG else tuple(GREEDY)
+    starts = greedy_starts(problem.choice, problem.r, problem.rng, names)
+    if problem.noise is None and not problem.is_small:
+        return consensus(problem, answers, starts)
+    if problem.noise is None and is_short_path(problem.n):
+        starts |= path_start(problem)
+    return answers.best_by_descent(starts)
+
+
+def as_selection(problem: Problem, answers: Answers, best: Answer) -> Selection:
+    """The best answer as a `Selection`, with the history of all answers."""
+    status: Status = "done" if best.settled else "max_outer"
+    if lies_in_cone(problem, best.anchors):
+        status = "not identifiable"
+    scores = importance(problem, best.anchors)
+    return Selection(
+        anchors=best_first(scores, problem.r),
+        scores=scores,
+        status=status,
+        converged=best.settled,
+        n_outer=len(answers),
+        history=answers.history(),
+    )

@@ -1,0 +1,124 @@
+"""How many anchors the data hold, with the evidence, or that they cannot tell."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sepnmf.descent import noise_variance, squared_spectrum, white_rank
+from sepnmf.least_squares import unexplained
+from sepnmf.matrix import MatrixLike, Negative, as_matrix
+from sepnmf.tuning._auto import auto
+from sepnmf.tuning._residual_curve import residual_curve
+from sepnmf.typing import Seed
+from sepnmf.validation import check_count
+
+FEWEST = 8  # singular values; fewer do not tell noise from the rest
+STRONG = 3  # times what late anchors gain
+
+
+@dataclass(frozen=True, eq=False)
+class RankEstimate:
+    """What the data say about the number of anchors.
+
+    Attributes
+    ----------
+    low, high : int
+        It lies between these; when they differ, the data cannot tell.
+    evidence : str
+        One sentence: what was looked at and what it showed.
+    curve : dict of str to ndarray
+        Something to plot against "r", or against the "index" of the singular value.
+    """
+
+    low: int
+    high: int
+    evidence: str
+    curve: dict[str, Any]
+
+    @property
+    def certain(self) -> bool:
+        """Whether the data leave one number."""
+        return self.low == self.high
+
+
+def estimate_rank(
+    M: MatrixLike,
+    *,
+    most: int = 15,
+    negative: Negative = "error",
+    random_state: Seed = 0,
+    n_jobs: int | None = None,
+) -> RankEstimate:
+    """Estimate how many anchors explain M, or between which numbers that lies.
+
+    If the singular values behind the k-th look like white noise (a test after Kritchman and Nadler), there
+    are k directions, and r is the least number from k on of anchors that leave no more than noise of that
+    strength does in the columns and, with their weights, in the anchors: mσ² Σ_j (1 + ‖h_j‖²). If nothing
+    looks like noise, as in most measured scenes, the residual of the best r columns against r is all there
+    is: from its sharpest bend to the last anchor that gains three times what the late ones do.
+
+    Parameters
+    ----------
+    M : matrix_like of shape (m, n)
+        Data; the columns are taken as they are. Of data in chunks, a random sample of twenty thousand
+        columns is looked at.
+    most : int, default 15
+        Largest number looked at where there is no white noise.
+    negative : {"error", "clip", "allow"}, default "error"
+        What to do with negative entries of M: refuse them, set them to zero, or keep them.
+    random_state : None, int or numpy.random.Generator, default 0
+    n_jobs : int, optional
+        Threads, by default all cores.
+
+    Returns
+    -------
+    RankEstimate
+
+    References
+    ----------
+    S. Kritchman and B. Nadler, "Non-parametric detection of the number of signals", IEEE Trans. Signal
+    Process. 57 (2009).
+
+    Examples
+    --------
+    >>> import sepnmf
+    >>> M, _ = sepnmf.datasets.make_dirichlet(noise=0.02, r=7, random_state=0)
+    >>> estimate = sepnmf.estimate_rank(M, negative="allow")
+    >>> estimate.low, estimate.high
+    (7, 7)
+    """
+    check_count(most, "most", least=2)
+    data = as_matrix(M, negative).sampled(random_state).in_range()
+    m, n = data.shape
+    options: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs}
+    squares = squared_spectrum(data)
+    k, edges = white_rank(squares, m, n) if squares is not None else (min(m, n), np.empty(0))
+    if squares is not None and k < len(squares) and (len(squares) >= FEWEST or squares[k] == 0):
+        spectrum = {"index": np.arange(1, len(squares) + 1), "squared_singular_value": squares, "edge": edges}
+        if k == 0:
+            return RankEstimate(1, 1, "No singular value stands out of white noise.", spectrum)
+        noise = m * noise_variance(squares, m, n, k)
+        believable = 2 * k <= len(squares) or noise == 0
+        for r in range(k, min(k + max(3, k // 4), n) + 1) if believable else ():
+            anchors = auto(data, r, negative="allow", normalize="none", **options).anchors
+            left = unexplained(data, data.take(anchors))
+            # The anchors' noise is the same for all columns: r columns of it, of so uncertain a strength.
+            slack = 1 + 4 * np.sqrt(2 / (m * r))
+            weight = n + slack * left.squared_weights
+            if left.residual <= noise * weight + 1e-10 * float(squares.sum()):
+                evidence = f"{k} singular values stand out of noise, and {r} columns explain them."
+                return RankEstimate(r, r, evidence, spectrum)
+    if min(m, n) < FEWEST:
+        return RankEstimate(1, min(m, n), "The data are too few to tell.", {})
+    residuals = residual_curve(data, most, random_state, n_jobs)
+    curve = {"r": np.arange(1, len(residuals) + 1), "relative_residual": residuals}
+    gains = np.log(residuals[:-1] / residuals[1:])  # of anchors 2, 3, …
+    if len(gains) < 2:
+        return RankEstimate(1, len(residuals), "One or two columns explain everything.", curve)
+    late = float(np.median(gains[len(gains) // 2 :]))
+    strong = np.flatnonzero(gains > STRONG * late)
+    high = int(strong[-1]) + 2 if strong.size else 1
+    low = min(int(np.argmax(gains[:-1] - gains[1:])) + 2, high)
+    evidence = "Nothing is white noise; the residual bends at the least and gains little after the largest."
+    return RankEstimate(low, high, evidence, curve)
