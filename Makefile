@@ -1,4 +1,4 @@
-# The two commands of the README are `make demo` and `make test`. Both make their own environment.
+# Every target creates the environment .venv that it needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,14 +7,16 @@ MARK := $(VENV)/.installed-for
 .PHONY: help demo test lint docs format bench mutants clean
 
 help:
-	@echo "make demo   find the anchors of generated data: a table, a picture and a report"
-	@echo "make test   the whole test suite"
-	@echo "make lint   ruff and mypy --strict"
-	@echo "make docs   the site, with a gallery that is run: docs/_build/html/index.html"
-	@echo "make bench  speed, as ratios measured in one run; what got slower (some minutes)"
-	@echo "make mutants  break each update on purpose and see a test fail (slow)"
+	@echo "make demo     find the anchors of generated data: a table, a picture and a report"
+	@echo "make test     run the test suite"
+	@echo "make lint     run ruff and mypy --strict"
+	@echo "make docs     build the site and run its gallery: docs/_build/html/index.html"
+	@echo "make format   apply the fixes and the formatting of ruff"
+	@echo "make bench    measure speed and report regressions (some minutes)"
+	@echo "make mutants  mutation tests: each mutated update must fail a test (slow)"
+	@echo "make clean    remove the environment and everything that was built"
 
-# Installed anew whenever pyproject.toml changes; a half-finished installation leaves no mark.
+# Reinstalled when pyproject.toml changes. The marker file is only written if the installation succeeds.
 $(MARK)-test: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sepnmf needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
@@ -40,7 +42,7 @@ lint: $(MARK)-lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# One BLAS thread: the gallery's matrices are small, and waiting threads make a busy machine slower.
+# One BLAS thread: the matrices of the gallery are small, and idle threads slow down a busy machine.
 docs: $(MARK)-docs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going --quiet docs docs/_build/html
 

@@ -2,8 +2,8 @@
 Add a method
 ============
 
-A method is a function ``(M, r, …) -> Selection``. Once its name is in ``sepnmf.METHODS``, it can be called
-through :func:`sepnmf.select`, refined by exchanges, and used in the scikit-learn estimators.
+A method is a function ``(M, r, …) -> Selection``. When it is registered in ``sepnmf.METHODS``, it can be
+called through :func:`sepnmf.select`, refined by exchanges, and used in the scikit-learn estimators.
 """
 
 import time
@@ -17,8 +17,9 @@ from sepnmf import METHODS, Selection
 # %%
 # The function
 # ------------
-# Leverage scores: with the r leading right singular vectors V of M, a column's score is the squared length of
-# its row of V. It says how much the column alone determines the best subspace of dimension r.
+# This method uses leverage scores. With the r leading right singular vectors V of M, the score of a column
+# is the squared length of its row of V. It measures how much the column determines the best subspace of
+# dimension r.
 
 
 def leverage(M, r, *, negative="error"):
@@ -36,8 +37,8 @@ def leverage(M, r, *, negative="error"):
 # %%
 # Register it
 # -----------
-# A contribution would be one file in ``sepnmf/methods/`` (:doc:`/contributing`), with its checks from
-# ``sepnmf.validation``. In a script the dictionary will do.
+# In a script it is enough to add the function to the dictionary. A contribution to the library is one file
+# in ``sepnmf/methods/`` that uses the checks of ``sepnmf.validation`` (:doc:`/contributing`).
 
 METHODS["leverage"] = leverage
 
@@ -50,9 +51,9 @@ print("the same samples from the estimator:", np.array_equal(model.anchor_indice
 # %%
 # Compare it
 # ----------
-# With ``refine=True`` any method's answer is only a start: anchors are exchanged one at a time while that
-# helps. On these data the columns between two anchors stick out, and from ε = 0.2 on neither rule sees
-# through that.
+# With ``refine=True`` the answer of a method is a starting point: anchors are exchanged one at a time while
+# that improves the criterion. In these data the noise moves the midpoints of two anchors outwards. From
+# ε = 0.2 on, neither of the two selection rules finds the anchors without refinement.
 
 levels = np.linspace(0, 0.35, 8)
 seeds = range(4)
@@ -78,6 +79,6 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Leave the registry as it was.
+# Restore the registry.
 
 del METHODS["leverage"]

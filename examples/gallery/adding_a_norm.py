@@ -2,9 +2,10 @@
 Add a norm
 ==========
 
-The model's numerator can be any norm that is a sum of magnitudes of a matrix: of its entries, its singular
-values, its rows. A norm is one class with one method, ``split``, that takes a matrix apart into magnitudes
-and a way back. Its proximal map for every power p and both algorithms follow.
+The numerator of the ratio can be any norm that is a sum of magnitudes of a matrix: of its entries, its
+singular values or its rows. A norm is one class with one method, ``split``, which returns the magnitudes and
+a function that rebuilds a matrix from new magnitudes. The proximal map for every power p and both
+algorithms are derived from it.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +18,8 @@ from sepnmf.model.norms import Split
 # %%
 # The class
 # ---------
-# The sum of the Euclidean norms of the *columns*. The magnitudes are the norms of the columns; to come back,
-# each column is scaled to its new norm.
+# The new norm is the sum of the Euclidean norms of the *columns*. The magnitudes are the norms of the
+# columns. To rebuild a matrix, each column is scaled to its new norm.
 
 
 class ColumnNorm(Norm):
@@ -34,10 +35,10 @@ class ColumnNorm(Norm):
 
 
 # %%
-# Register it, and it has everything
-# ----------------------------------
-# A contribution would add the class to the tuple behind ``NORMS`` in ``sepnmf/model/norms.py``
-# (:doc:`/contributing`). In a script the dictionary will do.
+# Register it
+# -----------
+# In a script it is enough to add an instance to the dictionary. A contribution to the library adds the class
+# to the tuple behind ``NORMS`` in ``sepnmf/model/norms.py`` (:doc:`/contributing`).
 
 NORMS["columns"] = ColumnNorm()
 
@@ -50,24 +51,24 @@ shrunk = {
 }
 
 # %%
-# A test that knows nothing of how the map is computed: what it takes away, A − X, is γ times a subgradient of
+# The proximal map X can be tested independently of how it is computed: A − X is γ times a subgradient of
 # ‖·‖^p at X, so that ⟨A − X, X⟩ = pγ‖X‖^p.
 
 X = shrunk["columns"]
 print(f"{np.vdot(A - X, X):.6f} = {2 * 0.1 * NORMS['columns'].value(X) ** 2:.6f}")
 
 # %%
-# :func:`sepnmf.admm` takes the name too. (For choosing anchors few *rows* of X are wanted, and "rows" is the
-# norm to use. The sum over columns asks for few columns: it is good for showing how to add a norm.)
+# :func:`sepnmf.admm` accepts the name too. The new norm is only an example: it favours few nonzero
+# *columns* of X. To select anchors use "rows", which favours few nonzero rows.
 
 M, _ = sepnmf.datasets.make_midpoint(noise=0.01, random_state=0)
 sel = sepnmf.admm(M, 10, norm="columns", lam=1e-3, rho=(0.1, 0.1, 0.1))
 print(sel.status, "after", sel.n_outer, "outer iterations")
 
 # %%
-# The picture
-# -----------
-# Each proximal map cuts what its norm counts: single entries, whole rows, whole columns.
+# Plot
+# ----
+# Each proximal map sets to zero what its norm sums over: single entries, whole rows or whole columns.
 
 figure, axes = plt.subplots(2, 2, figsize=(8, 5.6), layout="constrained", sharex=True, sharey=True)
 for panel, (title, matrix) in zip(axes.flat, {"A": A, **shrunk}.items(), strict=True):
@@ -79,6 +80,6 @@ figure.colorbar(image, ax=axes, label="entry", pad=0.02)
 plt.show()
 
 # %%
-# Leave the registry as it was.
+# Restore the registry.
 
 del NORMS["columns"]

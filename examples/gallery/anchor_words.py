@@ -2,9 +2,9 @@
 Find the anchor words of topics
 ===============================
 
-An anchor word occurs in one topic only: a text that says *goalkeeper* is about football. In the matrix of
-how often two words occur together, the rows of the anchor words explain those of all other words, and the
-weights say which words belong to which topic. The matrix is sparse and stays so.
+An anchor word occurs in one topic only: a text that contains *goalkeeper* is about football. In the
+co-occurrence matrix of words, the columns of the anchor words explain those of all other words. The weights
+show which words belong to which topic. The matrix is sparse and is not converted to a dense one.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +16,8 @@ import sepnmf
 # %%
 # A corpus
 # --------
-# Four topics over fifty words. Some words belong to one topic, some to two, and some to all. A document mixes
-# the topics, one of them more than the others, and has about sixty words.
+# The corpus has four topics over 53 words. Some words belong to one topic, some to several, and some to
+# all. Each document mixes the topics and has about sixty words.
 
 rng = np.random.default_rng(0)
 topics = {
@@ -30,7 +30,7 @@ common = ["the", "day", "time", "people", "long", "good", "water", "week"]
 words = sorted({word for text in topics.values() for word in text.split()} | set(common))
 column = {word: j for j, word in enumerate(words)}
 
-speech = np.zeros((len(topics), len(words)))  # how likely a word is in each topic
+speech = np.zeros((len(topics), len(words)))  # probability of a word in each topic
 for k, text in enumerate(topics.values()):
     own = [column[word] for word in text.split()]
     speech[k, own] = rng.uniform(0.5, 1.5, len(own))
@@ -46,9 +46,10 @@ print(f"{counts.shape[0]} documents × {counts.shape[1]} words, {counts.nnz} cou
 # %%
 # Anchor words
 # ------------
-# :func:`sepnmf.cooccurrence` counts pairs of words without the bias that a word has for itself. Its columns,
-# divided by their sums, say what occurs beside a word. Any method that takes sparse data can choose among
-# them. In a larger corpus leave out the rare words first: what occurs beside them is mostly chance.
+# :func:`sepnmf.cooccurrence` estimates the co-occurrence probabilities without bias on the diagonal. A column
+# divided by its sum is the distribution of the words that occur together with one word. Any method that
+# accepts sparse data can select among these columns. In a larger corpus remove rare words first: their
+# co-occurrences are mostly noise.
 
 Q = sepnmf.cooccurrence(counts)
 frequency = np.asarray(Q.sum(axis=0)).ravel()
@@ -60,8 +61,8 @@ print("anchor words:", ", ".join(words[j] for j in sel.anchors))
 # %%
 # Topics
 # ------
-# Each word's column is a mixture of those of the anchor words. Weight times frequency says how much a word
-# adds to a topic.
+# The column of each word is a mixture of the columns of the anchor words. The weight times the frequency of
+# a word is its contribution to a topic.
 
 weights = sepnmf.nnls(beside[:, sel.anchors], beside, sum_to_one=True)
 share = weights * frequency

@@ -2,8 +2,8 @@
 Choose the number of anchors
 ============================
 
-:func:`sepnmf.estimate_rank` says how many anchors the data hold, or between which numbers that lies, and
-what it has seen. ``sepnmf.select(M, "auto")`` takes the least of them.
+:func:`sepnmf.estimate_rank` estimates the number of anchors, or a range for it, and returns the evidence.
+``sepnmf.select(M, "auto")`` uses the smallest number of the range.
 """
 
 import matplotlib.pyplot as plt
@@ -13,22 +13,23 @@ from scipy.ndimage import gaussian_filter1d
 import sepnmf
 
 # %%
-# White noise: the singular values tell
-# -------------------------------------
-# Seven anchors and 93 mixtures of them, with the same white noise everywhere. The squared singular values of
-# noise alone stay below an edge that can be computed; those above it are directions of the anchors.
+# White noise: the singular values
+# --------------------------------
+# The data are seven anchors and 93 mixtures of them, with white noise on all columns. The squared singular
+# values of white noise stay below an edge that can be computed. The singular values above it belong to the
+# anchors.
 
 M, _ = sepnmf.datasets.make_dirichlet(noise=0.1, r=7, random_state=0)
 white = sepnmf.estimate_rank(M, negative="allow")
 print(white.low, white.high, white.evidence)
 
 # %%
-# No white noise: the residual bends
+# No white noise: the residual curve
 # ----------------------------------
-# In measured data the misfit is not white. Here each of 400 columns is a mixture of five spectra, and
-# every column has its own smooth deviations. All singular values are then part of something, and what
-# is left is the residual of the best r columns against r. It bends where the anchors end; when the bend is
-# not sharp, the answer is a range, and ``certain`` is false.
+# In measured data the misfit is not white noise. Here each of 400 columns is a mixture of five spectra with
+# smooth deviations of its own, so the singular values have no edge. The estimate then uses the residual of
+# the best r columns as a function of r. The curve bends at the number of anchors. If the bend is not sharp,
+# the result is a range, and ``certain`` is false.
 
 rng = np.random.default_rng(0)
 spectra = gaussian_filter1d(rng.uniform(size=(100, 5)), 4, axis=0)
@@ -42,7 +43,7 @@ print(bent.low, bent.high, bent.evidence)
 # %%
 # The curves
 # ----------
-# ``curve`` holds what the evidence is about, ready to be drawn.
+# ``curve`` contains the values on which the estimate is based.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 values = white.curve["squared_singular_value"]

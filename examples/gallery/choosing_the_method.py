@@ -2,8 +2,8 @@
 Choose the method
 =================
 
-Methods differ in what they take for a sign of an anchor, and so in the noise they stand. This example runs
-several of them on two kinds of data at two levels of noise each, where the anchors are known.
+Methods differ in how they recognise an anchor, and therefore in the noise that they tolerate. This example
+runs several methods on two kinds of data with known anchors, at two noise levels each.
 """
 
 import matplotlib.pyplot as plt
@@ -14,9 +14,9 @@ import sepnmf
 # %%
 # Two kinds of noise
 # ------------------
-# In :func:`~sepnmf.datasets.make_midpoint` the columns between two anchors are pushed outwards and the
-# anchors are left alone: an adversary of every method that looks for extreme columns. In
-# :func:`~sepnmf.datasets.make_dirichlet` all columns, anchors included, have the same white noise.
+# In :func:`~sepnmf.datasets.make_midpoint` the midpoints of two anchors are moved outwards and the anchors
+# are unchanged. This noise is adversarial for every method that looks for extreme columns. In
+# :func:`~sepnmf.datasets.make_dirichlet` all columns, including the anchors, have white noise.
 
 kinds = {
     ("midpoints\npushed out", 0.1): sepnmf.datasets.make_midpoint,
@@ -24,14 +24,15 @@ kinds = {
     ("white noise\non all", 0.1): sepnmf.datasets.make_dirichlet,
     ("white noise\non all", 0.4): sepnmf.datasets.make_dirichlet,
 }
-greedy = ["xray", "snpa", "spa", "preconditioned-spa", "nfindr", "vca"]
-methods = ["auto", "tuned-admm", "fgnsr", "merit", *greedy]
+greedy = ["xray", "snpa", "spa", "preconditioned_spa", "nfindr", "vca"]
+methods = ["auto", "tuned_admm", "fgnsr", "merit", *greedy]
 
 # %%
 # Share of the anchors found
 # --------------------------
-# Every method is called in the same way, through :func:`sepnmf.select`, with its defaults; one of them
-# draws random numbers. Noise makes some entries negative; ``negative="allow"`` keeps them.
+# Every method is a function with the same first arguments and is called with its defaults. ``nfindr`` and
+# ``vca`` use random numbers and get a seed. ``negative="allow"`` keeps the negative entries that noise
+# creates. (:func:`sepnmf.select` takes the same names as strings.)
 
 seeds = range(4)
 found = np.zeros((len(methods), len(kinds)))
@@ -40,8 +41,8 @@ for j, ((_, noise), make) in enumerate(kinds.items()):
     for seed in seeds:
         M, true = make(noise, random_state=seed)
         for i, method in enumerate(methods):
-            options = {"random_state": 0} if method == "vca" else {}
-            sel = sepnmf.select(M, 10, method, negative="allow", **options)
+            options = {"random_state": 0} if method in ("nfindr", "vca") else {}
+            sel = getattr(sepnmf, method)(M, 10, negative="allow", **options)
             found[i, j] += sepnmf.metrics.mean_recovery(sel.anchors, true) / len(seeds)
             seconds[i] += sel.seconds / len(seeds) / len(kinds)
 
@@ -49,12 +50,12 @@ for method, row, time in zip(methods, found, seconds, strict=True):
     print(f"{method:20}", *(f"{share:6.2f}" for share in row), f"{1000 * time:8.0f} ms")
 
 # %%
-# The picture
-# -----------
-# Most methods fail somewhere. Convex models (``fgnsr``, ``merit``) withstand the adversary, greedy
-# ones do not; white noise on every column is what ``merit`` cannot stand with its default λ. ``auto`` looks
-# at the data first and is the best, or as good, in every column. Which method is made for what:
-# :doc:`/which-method`.
+# Plot
+# ----
+# Most methods fail on some of the data. The convex models ``fgnsr`` and ``merit`` tolerate the adversarial
+# noise, the greedy methods do not. ``merit`` with its default λ does not tolerate white noise on every
+# column. ``auto`` examines the data first; in every column it has the largest share, or shares it. See
+# :doc:`/which-method` for the purpose of each method.
 
 figure, axes = plt.subplots(figsize=(8, 5.6), layout="constrained")
 image = axes.imshow(found, cmap="cividis", vmin=0, vmax=1, aspect="auto")

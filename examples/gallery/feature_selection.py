@@ -2,9 +2,9 @@
 Select features in a scikit-learn pipeline
 ==========================================
 
-:class:`sepnmf.AnchorSelector` keeps the features that explain all the others, without looking at the target.
-It is a selector like those of scikit-learn: it goes into a pipeline, and cross-validation chooses how many
-features to keep.
+:class:`sepnmf.AnchorSelector` selects the features that explain all the others. It does not use the target.
+It is a scikit-learn feature selector: it can be part of a pipeline, and cross-validation can choose the
+number of features.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ from sepnmf import AnchorSelector
 # %%
 # A pipeline
 # ----------
-# Handwritten digits of 8 × 8 pixels: 64 features. The selector is fitted inside each fold, so that no test
-# image has a say in the choice.
+# The data are handwritten digits of 8 × 8 pixels, which are 64 features. The selector is fitted inside each
+# fold, so that test images do not influence the selection.
 
 X, y = load_digits(return_X_y=True)
 classifier = make_pipeline(AnchorSelector(n_features_to_select=16, random_state=0), SVC())
@@ -28,9 +28,9 @@ accuracy = cross_val_score(classifier, X, y, cv=3)
 print(f"accuracy with 16 of the 64 pixels: {accuracy.mean():.3f} ± {accuracy.std():.3f}")
 
 # %%
-# How many features
-# -----------------
-# For comparison, as many pixels drawn at random, three times.
+# Number of features
+# ------------------
+# For comparison, the same number of pixels is selected at random, three times.
 
 rng = np.random.default_rng(0)
 numbers = [4, 8, 16, 32]
@@ -43,9 +43,9 @@ for k in numbers:
 everything = cross_val_score(SVC(), X, y, cv=3).mean()
 
 # %%
-# The picture
-# -----------
-# The pixels kept are numbered best first. None is at the left or right edge, where the images are empty.
+# Plot
+# ----
+# The selected pixels are numbered, best first. None is at the left or right edge, where the images are empty.
 
 selector = AnchorSelector(n_features_to_select=16, random_state=0).fit(X)
 

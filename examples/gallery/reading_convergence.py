@@ -2,9 +2,9 @@
 Read a convergence plot
 =======================
 
-:func:`sepnmf.admm` takes λ and ρ from you, and with the wrong ones it stagnates, swings or shrinks everything
-to nothing. The history of a run tells these apart. (Without values at hand, :func:`sepnmf.tuned_admm` finds
-them from the data, and ``method="auto"`` needs none.)
+The parameters λ and ρ of :func:`sepnmf.admm` are chosen by the caller. With unsuitable values the iteration
+stagnates, oscillates, or collapses to X ≈ 0. The history of a run distinguishes these cases.
+(:func:`sepnmf.tuned_admm` finds λ and ρ from the data, and ``method="auto"`` needs no parameter.)
 """
 
 import warnings
@@ -18,15 +18,15 @@ import sepnmf
 # %%
 # Four runs
 # ---------
-# The same data each time. A run that does not reach its tolerance says so in a warning; here the warnings are
-# kept and printed.
+# All runs use the same data. A run that does not reach its tolerance issues a warning; here the warnings are
+# recorded and printed.
 
 M, true = sepnmf.datasets.make_midpoint(noise=0.03, random_state=0)
 M = np.maximum(M, 0)
 parameters = {
     "it converges": {"lam": 1e-3, "rho": 0.01},
     "ρ too large: it stagnates": {"lam": 1e-3, "rho": 10},
-    "ρ too small: it swings": {"lam": 1e-3, "rho": 1e-4},
+    "ρ too small: it oscillates": {"lam": 1e-3, "rho": 1e-4},
     "λ too large: it collapses": {"lam": 1, "rho": 0.1},
 }
 
@@ -48,13 +48,13 @@ runs = {title: run(**values) for title, values in parameters.items()}
 # %%
 # What to look for
 # ----------------
-# - **It converges**: the objective settles, and the residuals (how far X is from its copies in the
-#   splitting) fall by orders of magnitude, together with the change from one iterate to the next.
-# - **It stagnates**: residuals are small from the beginning and little moves. Small residuals alone mean
-#   nothing: the objective is still far above that of the first run. Make ρ smaller.
-# - **It swings**: residuals and change stay large. Make ρ larger.
-# - **It collapses**: X is so small that the fit is that of X = 0, the dotted line, and all of the objective.
-#   Make λ smaller.
+# - **It converges**: the objective becomes constant. The residuals (the distances of X from its copies in the
+#   splitting) and the change of X between iterations fall by orders of magnitude.
+# - **It stagnates**: the residuals are small from the beginning, and X hardly changes. Small residuals alone
+#   do not show convergence: the objective is still far above that of the first run. Decrease ρ.
+# - **It oscillates**: the residuals and the change stay large. Increase ρ.
+# - **It collapses**: X is so small that the fit equals that of X = 0, the dotted line, and dominates the
+#   objective. Decrease λ.
 
 figure, axes = plt.subplots(2, 4, figsize=(12, 5.6), layout="constrained", sharex=True, sharey="row")
 nothing = 0.5 * np.linalg.norm(M) ** 2
@@ -77,11 +77,11 @@ for row in axes:
 plt.show()
 
 # %%
-# Stop earlier, by a callback
-# ---------------------------
-# The anchors are often right long before X has converged. A callback sees the iterate after every outer
-# iteration; if what it returns is true, the run ends, with status "stopped". This one ends when the anchors
-# have been the same for ten iterations.
+# Stop early with a callback
+# --------------------------
+# The anchors are often right long before X has converged. A callback is called with the iterate after every
+# outer iteration. If it returns true, the run ends with status "stopped". This callback ends the run when the
+# anchors have not changed for ten iterations.
 
 seen = []
 
@@ -95,6 +95,6 @@ def settled(state):
 sel = run(lam=1e-3, rho=0.01, callback=settled)
 
 # %%
-# With p = 1 a λ that is too large cuts everything to zero at once, and the status says "collapsed".
+# With p = 1 a λ that is too large sets all entries to zero at once, and the status is "collapsed".
 
 sel = run(lam=1, rho=0.1, p=1)

@@ -2,9 +2,9 @@
 Unmix a hyperspectral image
 ===========================
 
-A pixel of a hyperspectral image is a spectrum. Where several materials share a pixel, its spectrum is a
-mixture of theirs. The *anchors* are the pixels that hold one material alone; the weights of all the other
-pixels on them are the maps of how much of each material is where.
+A pixel of a hyperspectral image is a spectrum. If a pixel contains several materials, its spectrum is a
+mixture of theirs. The *anchors* are the pure pixels, which contain one material only. The weights of all
+pixels on the anchors are the abundance maps of the materials.
 """
 
 import matplotlib.pyplot as plt
@@ -16,9 +16,9 @@ import sepnmf
 # %%
 # A scene
 # -------
-# Four materials with smooth spectra, spread in soft patches over 60 × 80 pixels. In the middle of a patch a
-# pixel is almost pure; at its rim it is a mixture. As in a measured scene, no two pixels of a material are
-# quite alike, and every value has some noise.
+# The scene has four materials with smooth spectra, in patches over 60 × 80 pixels. A pixel in the middle of a
+# patch is almost pure; a pixel at its boundary is a mixture. As in a measured scene, the spectrum of a
+# material varies from pixel to pixel, and every value has noise.
 
 rng = np.random.default_rng(3)
 names = ["water", "soil", "grass", "roof"]
@@ -26,7 +26,7 @@ wavelengths = np.linspace(0.4, 2.5, 120)  # micrometres
 
 
 def bump(centre, width):
-    """A smooth hill in the spectrum."""
+    """A smooth peak in the spectrum."""
     return np.exp(-(((wavelengths - centre) / width) ** 2))
 
 
@@ -54,8 +54,8 @@ print(f"{M.shape[0]} bands × {M.shape[1]} pixels; the purest pixels: {abundance
 # %%
 # Endmembers and abundances
 # -------------------------
-# Pixels are the columns of ``M``. :func:`sepnmf.select` needs the number of materials and nothing else.
-# Abundances are nonnegative least squares; ``sum_to_one`` makes them shares of a pixel.
+# Pixels are the columns of ``M``. :func:`sepnmf.select` needs only the number of materials. The abundances
+# are computed by nonnegative least squares; with ``sum_to_one`` they are shares of a pixel.
 
 sel = sepnmf.select(M, 4, random_state=0)
 endmembers = M[:, sel.anchors]
@@ -65,10 +65,10 @@ angle = sepnmf.metrics.sam(endmembers, spectra)
 print(f"anchors {sel.anchors.tolist()} in {sel.seconds:.1f} s; mean angle to the true spectra {angle:.1f}°")
 
 # %%
-# The picture
-# -----------
-# The anchors have no names. Here each gets the name of the true map that it resembles most; with your
-# own scene, look at the spectra.
+# Plot
+# ----
+# The anchors have no names. Here each material is assigned the anchor whose map has the highest correlation
+# with the true map. For your own scene, identify the materials by their spectra.
 
 likeness = np.corrcoef(maps.reshape(4, -1), abundance.reshape(4, -1))[:4, 4:]
 who = likeness.argmax(axis=0)  # the anchor of each material
