@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import sepnmf
 from sepnmf import model
-from sepnmf.validation import check_columns
+from sepnmf.matrix import as_matrix
 
 GOOD = {
     "admm": {"lam": 1e-3, "rho": (0.01, 0.01, 0.01), "norm": "rows"},
@@ -210,20 +210,20 @@ def test_model_functions_name_their_arguments():
 
 def test_sparse_data_are_checked_without_being_densified_or_modified():
     A = sparse.coo_array(([1, 2, 3], ([0, 0, 1], [0, 0, 2])), shape=(2, 3))  # a duplicate entry
-    csc = check_columns(A)
+    csc = as_matrix(A)
     np.testing.assert_array_equal(csc.toarray(), [[3, 0, 0], [0, 0, 3]])
     assert csc.dtype == np.float64
     assert A.nnz == 3
     B = sparse.csc_array(np.array([[1.0, -2.0]], dtype=np.float32))
-    np.testing.assert_array_equal(check_columns(B, "clip").toarray(), [[1, 0]])
-    assert check_columns(B, "allow").dtype == np.float32
-    with pytest.raises(ValueError, match="M has 1 negative entries: pass"):
-        check_columns(B)
-    with pytest.raises(ValueError, match="the entries of M has 1 NaN"):
-        check_columns(sparse.csr_array(np.array([[np.nan, 1.0]])))
+    np.testing.assert_array_equal(as_matrix(B, "clip").toarray(), [[1, 0]])
+    assert as_matrix(B, "allow").dtype == np.float32
+    with pytest.raises(ValueError, match=r"M has 1 negative entries, the first at \(0, 1\): pass"):
+        as_matrix(B)
+    with pytest.raises(ValueError, match=r"M has 1 NaN or infinite entries, the first at \(0, 0\)"):
+        as_matrix(sparse.csr_array(np.array([[np.nan, 1.0]])))
     with pytest.raises(ValueError, match="M must be a non-empty matrix"):
-        check_columns(sparse.csr_array((0, 3)))
-    assert check_columns(sparse.csr_array((2, 3))).nnz == 0
+        as_matrix(sparse.csr_array((0, 3)))
+    assert as_matrix(sparse.csr_array((2, 3))).array.nnz == 0
 
 
 def test_numbers_out_of_range_are_named():

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 
-from sepnmf import metrics
 from sepnmf.datasets import make_dirichlet
+from sepnmf.matrix import _passes
 from sepnmf.metrics import mean_recovery, mrsa, rae, sam, success_rate
 
 
@@ -164,9 +164,11 @@ def test_rae_agrees_with_scipy_for_dense_and_sparse(noise, kind):
 def test_rae_does_not_depend_on_the_blocks(monkeypatch):
     M, K = make_dirichlet(0.1, m=20, n=30, r=4)
     whole = rae(M, K)
-    monkeypatch.setattr(metrics, "BLOCK_SIZE", 20 * 7)  # blocks of 7, 7, 7, 7 and 2 columns
+    for name in ("PART", "WIDEST"):
+        monkeypatch.setattr(_passes, name, 20 * 7)  # blocks of 7, 7, 7, 7 and 2 columns
     assert rae(M, K) == pytest.approx(whole, rel=1e-14)
-    monkeypatch.setattr(metrics, "BLOCK_SIZE", 1)
+    for name in ("PART", "WIDEST"):
+        monkeypatch.setattr(_passes, name, 1)
     assert rae(sparse.csr_array(M), K) == pytest.approx(whole, rel=1e-14)
 
 
