@@ -7,6 +7,7 @@ very many exchanges; `activeset` is the accurate one.
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -15,9 +16,56 @@ DEPENDENT = 1e-12  # an atom that has less than this part of its squared length 
 ROUNDING = 1e-11
 
 
+class Passive(NamedTuple):
+    """Passive set of one column, in the first entries of arrays that have room for all atoms."""
+
+    P: Any  # indices of the atoms
+    L: Any  # Cholesky factor of G[P, P]
+    y: Any  # L⁻¹b[P]
+
+
+class PassiveSets(NamedTuple):
+    """Passive sets of all columns: entry or row j of each array belongs to column j."""
+
+    sizes: Any
+    P: Any
+    L: Any
+    y: Any
+
+
+class Problem(NamedTuple):
+    """Weighted nonnegative least squares for many columns, as inner products."""
+
+    G: Any  # of the atoms with each other
+    B: Any  # of the columns (rows of B) with the atoms
+    lengths: Any  # Euclidean norms of the columns
+    w: Any  # weights of the columns in the objective
+
+
+class Solution(NamedTuple):
+    """Solution of a `Problem`."""
+
+    H: Any  # row j has the weights of the atoms in column j
+    E: Any  # squared residuals of the columns
+
+
+class Candidates(NamedTuple):
+    """Columns that may take the place of an atom; row or entry c of each array belongs to candidate c."""
+
+    F: Any  # inner products with the columns
+    K: Any  # inner products with the atoms
+    squares: Any  # squared lengths
+    perp: Any  # squared distances from the span of the other atoms, see `most_gained`
+    bound: Any  # upper bounds on the gain, see `gains`
+
+
 @njit(cache=True, nogil=True)
-def append(row, square, dot, p, P, L, y):  # type: ignore[no-untyped-def]
-    """Let an atom in as the p-th, with inner products `row` with the others; whether it is independent."""
+def append(row, square, dot, p, passive):  # type: ignore[no-untyped-def]
+    """Add an atom to a passive set of size p, except for its index; return whether it is independent.
+
+    `row` has its inner products with the atoms, `square` and `dot` those with itself and with the column.
+    """
+    P, L, y = passive
     rest = square
     for a in range(p):
         value = row[P[a]]
@@ -35,8 +83,9 @@ def append(row, square, dot, p, P, L, y):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def back(p, L, y, z):  # type: ignore[no-untyped-def]
-    """Weights of the passive set."""
+def back_substitute(p, passive, z):  # type: ignore[no-untyped-def]
+    """Write the weights of the passive set, the solution of Lᵀz = y, into z."""
+    _, L, y = passive
     for a in range(p - 1, -1, -1):
         value = y[a]
         for k in range(a + 1, p):
@@ -45,15 +94,15 @@ def back(p, L, y, z):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def keep_positive(p, value, G, b, h, P, L, y):  # type: ignore[no-untyped-def]
+def keep_positive(p, value, G, b, h, passive):  # type: ignore[no-untyped-def]
     """Drop the atoms of the passive set whose `value` is not positive; return how many stay."""
     kept = 0
     while kept < p and value[kept] > 0.0:
         kept += 1
     for a in range(kept, p):
-        j = P[a]
-        if value[a] > 0.0 and append(G[j], G[j, j], b[j], kept, P, L, y):
-            P[kept] = j
+        j = passive.P[a]
+        if value[a] > 0.0 and append(G[j], G[j, j], b[j], kept, passive):
+            passive.P[kept] = j
             kept += 1
         else:
             h[j] = 0.0
@@ -61,25 +110,25 @@ def keep_positive(p, value, G, b, h, P, L, y):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def nonnegative(G, b, length, skip, h, P, L, y, z, barred):  # type: ignore[no-untyped-def]
+def nonnegative(G, b, length, skip, h, passive, z, barred):  # type: ignore[no-untyped-def]
     """Solve for one column of this length from the support of h, without atom `skip`; return the size of P.
 
-    The active-set method of Lawson and Hanson; see `activeset.least_squares`.
+    The active-set method of Lawson and Hanson; see `activeset.least_squares`. `z` and `barred` are workspace.
     """
-    r = b.size
+    P, r = passive.P, b.size
     p = 0
     for j in range(r):
         barred[j] = j == skip or G[j, j] <= 0.0
-        if h[j] > 0.0 and not barred[j] and append(G[j], G[j, j], b[j], p, P, L, y):
+        if h[j] > 0.0 and not barred[j] and append(G[j], G[j, j], b[j], p, passive):
             P[p] = j
             p += 1
         else:
             h[j] = 0.0
     before = -1
     while p != before:
-        back(p, L, y, z)
+        back_substitute(p, passive, z)
         before = p
-        p = keep_positive(p, z, G, b, h, P, L, y)
+        p = keep_positive(p, z, G, b, h, passive)
     for a in range(p):
         h[P[a]] = z[a]
     for _ in range(10 * r + 10):
@@ -96,9 +145,9 @@ def nonnegative(G, b, length, skip, h, P, L, y, z, barred):  # type: ignore[no-u
         if found < 0:
             break
         barred[found] = True  # until h changes: if it cannot come in, its slope was rounding error
-        if not append(G[found], G[found, found], b[found], p, P, L, y):
+        if not append(G[found], G[found, found], b[found], p, passive):
             continue
-        back(p + 1, L, y, z)
+        back_substitute(p + 1, passive, z)
         if z[p] <= 0.0:
             continue
         P[p] = found
@@ -116,8 +165,8 @@ def nonnegative(G, b, length, skip, h, P, L, y, z, barred):  # type: ignore[no-u
                 h[P[a]] = z[a]
             if blocking < 0:
                 break
-            p = keep_positive(p, z, G, b, h, P, L, y)
-            back(p, L, y, z)
+            p = keep_positive(p, z, G, b, h, passive)
+            back_substitute(p, passive, z)
     return p
 
 
@@ -125,13 +174,13 @@ def nonnegative(G, b, length, skip, h, P, L, y, z, barred):  # type: ignore[no-u
 def solve(G, B, squares, skip, H, E, lo, hi, sums):  # type: ignore[no-untyped-def]
     """Solve for rows lo … hi − 1 of B, from and into those of H; E gets what is not explained."""
     r = G.shape[0]
-    P, L, barred = np.empty(r, np.int64), np.empty((r, r)), np.empty(r, np.bool_)
-    y, z = np.empty(r), np.empty(r)
+    passive = Passive(np.empty(r, np.int64), np.empty((r, r)), np.empty(r))
+    z, barred = np.empty(r), np.empty(r, np.bool_)
     for j in range(lo, hi):
-        p = nonnegative(G, B[j], math.sqrt(squares[j]), skip, H[j], P, L, y, z, barred)
+        p = nonnegative(G, B[j], math.sqrt(squares[j]), skip, H[j], passive, z, barred)
         explained = 0.0
         for a in range(p):
-            explained += y[a] * y[a]
+            explained += passive.y[a] * passive.y[a]
         E[j] = max(squares[j] - explained, 0.0)
 
 
@@ -163,28 +212,44 @@ def gains(S, squares, perp, w, E, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def factor(G, B, H, sizes, P, L, y):  # type: ignore[no-untyped-def]
-    """Passive sets, Cholesky factors and y of the solutions in the rows of H."""
-    for j in range(len(H)):
+def passive_sets(G, B, H):  # type: ignore[no-untyped-def]
+    """Passive sets of the solutions in the rows of H, with room for one more atom in each."""
+    n, r = H.shape
+    widest = 0
+    for j in range(n):
+        positive = 0
+        for i in range(r):
+            positive += H[j, i] > 0.0
+        widest = max(widest, positive)
+    widest += 1
+    sizes, P = np.empty(n, np.int64), np.empty((n, widest), np.int64)
+    L, y = np.empty((n, widest, widest)), np.empty((n, widest))
+    for j in range(n):
         p = 0
-        for i in range(H.shape[1]):
-            if H[j, i] > 0.0 and append(G[i], G[i, i], B[j, i], p, P[j], L[j], y[j]):
+        for i in range(r):
+            if H[j, i] > 0.0 and append(G[i], G[i, i], B[j, i], p, Passive(P[j], L[j], y[j])):
                 P[j, p] = i
                 p += 1
         sizes[j] = p
+    return PassiveSets(sizes, P, L, y)
 
 
 @njit(cache=True, nogil=True)
-def search(F, K, squares, lengths, perp, bound, order, G, B, H, E, w, k, need, sizes, P, L, y):  # type: ignore[no-untyped-def]
-    """Candidate that, in place of atom k, explains most above `need`; −1 if none does.
+def best_exchange(candidates, order, problem, solution, k, need):  # type: ignore[no-untyped-def]
+    """Return the candidate that gains most in place of atom k, if its gain exceeds `need`; −1 if none does.
 
-    G, B, H, E: the problem without atom k. Candidates are tried in the given order of their bounds, columns
-    in the order of their share in it, and a candidate is given up when what is left cannot help it.
+    The solution is the one without atom k. Candidates are tried in the order of their
+    bounds, columns in the order of their shares in a bound. A candidate is rejected as soon as its gain so
+    far and the shares of the columns that remain cannot exceed `need`.
     """
+    F, K, squares, perp, bound = candidates
+    G, B, lengths, w = problem
+    H, E = solution
+    sizes, P, L, y = passive_sets(G, B, H)
     n, r = H.shape
     Gc, b, h, share = G.copy(), np.empty(r), np.empty(r), np.empty(n)
-    P2, L2, barred = np.empty(r, np.int64), np.empty((r, r)), np.empty(r, np.bool_)
-    y2, z = np.empty(r), np.empty(r)
+    other = Passive(np.empty(r, np.int64), np.empty((r, r)), np.empty(r))
+    z, barred = np.empty(r), np.empty(r, np.bool_)
     best = -1
     for c in order:
         if bound[c] <= need:
@@ -203,10 +268,10 @@ def search(F, K, squares, lengths, perp, bound, order, G, B, H, E, w, k, need, s
                 break
             left -= share[j]
             p = sizes[j]
-            alone = append(K[c], squares[c], F[c, j], p, P[j], L[j], y[j])
-            if not alone:
+            passive = Passive(P[j], L[j], y[j])
+            if not append(K[c], squares[c], F[c, j], p, passive):
                 continue
-            back(p + 1, L[j], y[j], z)
+            back_substitute(p + 1, passive, z)
             settled = True
             for a in range(p + 1):
                 settled = settled and z[a] > 0.0
@@ -225,10 +290,10 @@ def search(F, K, squares, lengths, perp, bound, order, G, B, H, E, w, k, need, s
             b[k] = F[c, j]
             h[:] = H[j]
             h[k] = z[p] if z[p] > 0.0 else 0.0
-            q = nonnegative(Gc, b, lengths[j], -1, h, P2, L2, y2, z, barred)
+            q = nonnegative(Gc, b, lengths[j], -1, h, other, z, barred)
             explained = 0.0
             for a in range(q):
-                explained += y2[a] * y2[a]
+                explained += other.y[a] * other.y[a]
             gain += w[j] * max(E[j] - max(lengths[j] * lengths[j] - explained, 0.0), 0.0)
         if gain > need:
             best, need = c, gain

@@ -9,8 +9,9 @@ from sepnmf.kernels.omega import SUMS
 
 
 @njit(cache=True, nogil=True)
-def combine(X, V, D, x, v, out, lo, hi, sums):  # type: ignore[no-untyped-def]
-    """Write x·X + v·(V − Z), Z = D − V, into `out`."""
+def combine(X, V, D, mix, out, lo, hi, sums):  # type: ignore[no-untyped-def]
+    """Write x·X + v·(V − Z), Z = D − V, (x, v) = mix, into `out`."""
+    x, v = mix
     for i in range(lo, hi):
         Xi, Vi, Di, row = X[i], V[i], D[i], out[i]
         for j in range(row.size):

@@ -1,7 +1,6 @@
 """ADMM-P, the paper's Algorithm 2."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -220,10 +219,10 @@ class InnerLoop:
 
     def solve(self, A: Floats, max_inner: int, tol: float, longest: float) -> int:
         """Run inner iterations for this A, from V = S = 0 and the last Z and W; return how many."""
-        self.A = A
+        self.point = (A, self.C, self.E, self.t, self.problem.weights)
         lam, p = self.problem.lam / self.total, self.problem.p
         w, e = (0.0, self.rho3) if self.w_is_e else (self.rho3, 0.0)
-        self.mix = (self.rho1, self.rho2 * self.zeta, w, e)
+        self.mix = self.typed(self.rho1, self.rho2 * self.zeta, w, e)
         v_kept = s_kept = 0.0
         for j in range(1, max_inner + 1):  # noqa: B007
             gamma = ratio_step(lam, abs(self.zeta) * self.length_c)
@@ -232,7 +231,7 @@ class InnerLoop:
             if self.length > longest:
                 raise Broken("diverged")
             self.update_z(lam / self.rho2 * powered(self.size, p))
-            self.mix = (self.rho1, self.rho2 * (2 * self.zeta - 1), 2 * self.rho3, -self.rho3)
+            self.mix = self.typed(self.rho1, self.rho2 * (2 * self.zeta - 1), 2 * self.rho3, -self.rho3)
             v_kept, s_kept = 1 - self.zeta, 1.0
             if change < tol:
                 break
@@ -240,11 +239,13 @@ class InnerLoop:
 
     def advance(self, cut: Cut, v_kept: float, s_kept: float) -> float:
         """X-, W-, V- and S-update; return the relative change of X."""
-        A, mix = (self.A, self.mix) if cut.matrix is None else (cut.matrix, (1.0, 0.0, 0.0, 0.0))
+        point, mix = self.point, self.mix
+        if cut.matrix is not None:
+            point, mix = (cut.matrix, *point[1:]), self.typed(1.0, 0.0, 0.0, 0.0)
         factors = self.ones if cut.factors is None else cut.factors.astype(self.ones.dtype, copy=False)
-        arrays = (A, self.C, self.E, self.X, self.t, self.problem.weights)
-        numbers = self.typed(*mix, v_kept, s_kept)
-        sums = self.workers.run(consensus.advance, *arrays, *numbers, factors, *self.typed(cut.tau))
+        v_kept, s_kept, tau = self.typed(v_kept, s_kept, cut.tau)
+        step = (v_kept, s_kept, factors, tau)
+        sums = self.workers.run(consensus.advance, point, self.X, mix, step)
         size, moved, length_c, length = sums.tolist()
         if not math.isfinite(size + moved + length_c + length):
             raise Broken("diverged")
@@ -265,17 +266,8 @@ class InnerLoop:
     def compare(self) -> tuple[float, float, float]:
         """Relative change of X since the last call, ‖X − Z‖_F and ‖X − W‖_F; X is kept unless it is zero."""
         keep = self.length > NOTHING
-        sums = self.workers.run(
-            consensus.compare,
-            self.X,
-            self.C,
-            self.E,
-            self.t,
-            self.problem.weights,
-            *self.typed(self.zeta),
-            self.before,
-            keep,
-        )
+        (zeta,) = self.typed(self.zeta)
+        sums = self.workers.run(consensus.compare, self.point, self.X, zeta, self.before, keep)
         to_z, to_w, moved = map(math.sqrt, sums[:3].tolist())
         start, self.length_before = self.length_before, self.length
         if start <= NOTHING and not keep:
@@ -284,31 +276,28 @@ class InnerLoop:
 
     def count_above(self, tau: float) -> tuple[float, float]:
         """Number and sum of the absolute entries of the point above τ."""
-        count, total, *_ = self.run(consensus.count_above, *self.typed(tau)).tolist()
+        sums = self.workers.run(consensus.count_above, self.point, self.mix, *self.typed(tau))
+        count, total, *_ = sums.tolist()
         return count, total
 
     def row_lengths(self) -> Floats:
         """Euclidean norms of the rows of the point."""
         lengths = np.empty(len(self.X))
-        self.run(consensus.measure_rows, lengths)
+        self.workers.run(consensus.measure_rows, self.point, self.mix, lengths)
         return lengths
 
     def matrix(self) -> Floats:
         """The point, written down."""
         if self.buffer is None:
             self.buffer = np.empty_like(self.X)
-        if not np.isfinite(self.run(consensus.combine, self.buffer)[0]):
+        sums = self.workers.run(consensus.combine, self.point, self.mix, self.buffer)
+        if not np.isfinite(sums[0]):
             raise Broken("diverged")
         return self.buffer
 
-    def typed(self, *numbers: float) -> Sequence[Any]:
+    def typed(self, *numbers: float) -> tuple[Any, ...]:
         """Numbers as a pass computes with them: in the type of its arrays."""
-        return numbers if self.double else [np.float32(x) for x in numbers]
-
-    def run(self, kernel: Callable[..., None], last: Any) -> Floats:
-        """Run a pass that reads the point."""
-        arrays = (self.A, self.C, self.E, self.t, self.problem.weights)
-        return self.workers.run(kernel, *arrays, *self.typed(*self.mix), last)
+        return numbers if self.double else tuple(map(np.float32, numbers))
 
 
 def check_rho(rho: Sequence[float]) -> tuple[float, float, float]:

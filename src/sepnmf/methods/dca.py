@@ -170,7 +170,7 @@ def dca(
             V[:] = D[:] = X_k
             for j in range(1, run.max_inner + 1):
                 X_last, length_last, X = X, length, spare[j % 2]
-                workers.run(splitting.combine, X_k, V, D, number(pull / sigma), number(rho / sigma), X)
+                workers.run(splitting.combine, X_k, V, D, (number(pull / sigma), number(rho / sigma)), X)
                 problem.fit.prox(X, sigma, workers)
                 moved, length = distances(workers.run(splitting.advance, X, X_last, V, D))
                 if length > run.longest:

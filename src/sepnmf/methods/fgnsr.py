@@ -236,23 +236,13 @@ class Iterate:
         self.E_old *= -beta
         self.E_old += self.E
 
+        iterates = (self.X, self.diag, self.X_old, self.diag_old)
+
         def step_rows(worker: int) -> None:
             for block in self.workers.blocks[worker :: self.workers.count]:
                 gradient = self.gradients[worker][: block.stop - block.start]
                 np.matmul(self.Rt[block], self.E_old, out=gradient)
-                advance(
-                    block.start,
-                    self.X,
-                    self.X_old,
-                    gradient,
-                    beta,
-                    self.step,
-                    cost,
-                    self.weights,
-                    self.diag,
-                    self.diag_old,
-                    self.sizes,
-                )
+                advance(block.start, iterates, gradient, beta, self.step, cost, self.weights, self.sizes)
 
         def fit_columns(worker: int) -> None:
             part = self.workers.shares[worker]

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -258,11 +258,17 @@ class Iterate:
         """C = unit·V."""
         return 2.0 / (self.t * (self.t + 1)) if self.t else 0.0
 
+    @property
+    def entries(self) -> tuple[NDArray[Any], ...]:
+        """The matrix V, as the kernels take it."""
+        return self.index, self.value, self.count, self.peak, self.used
+
     def vertices(self) -> tuple[Ints, float]:
         """Find the row of least gradient for each column, and the duality gap ⟨C − S, G⟩."""
         n = self.R.shape[1]
         scale = self.unit / self.smoothing
-        row_sums(self.index, self.value, self.count, self.peak, self.used, scale, self.total)
+        V = self.entries
+        row_sums(V, scale, self.total)
         self.right[-1] = self.lam * np.exp(-scale * self.peak) / self.total
         choice, least = np.empty(n, np.intp), np.empty(n)
 
@@ -270,18 +276,7 @@ class Iterate:
             for block in self.workers.blocks[worker :: self.workers.count]:
                 H = self.gradients[worker][: block.stop - block.start]
                 np.matmul(self.left[:, block].T, self.right, out=H)
-                penalise(
-                    H,
-                    block.start,
-                    self.index,
-                    self.value,
-                    self.count,
-                    self.peak,
-                    self.total,
-                    scale,
-                    self.lam,
-                    self.inner,
-                )
+                penalise(H, block.start, V, self.total, scale, self.lam, self.inner)
                 choice[block] = H.argmin(axis=1)
                 least[block] = np.take_along_axis(H, choice[block, None], axis=1)[:, 0]
 
@@ -296,7 +291,7 @@ class Iterate:
         if self.count.max() == self.index.shape[1]:
             self.index = np.concatenate([self.index, np.zeros_like(self.index)], axis=1)
             self.value = np.concatenate([self.value, np.zeros_like(self.value)], axis=1)
-        send(choice, self.t, self.index, self.value, self.count, self.peak, self.used)
+        send(choice, self.t, self.entries)
         step = 2.0 / (self.t + 1)
         E = self.left[:-1]
         E *= 1.0 - step
