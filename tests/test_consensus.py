@@ -23,7 +23,7 @@ def state():
 def plain_stretches(request, monkeypatch):
     """The Python twin of a pass runs the Python twins of the stretches it is made of."""
     if "python" in request.node.name:
-        for name in ("above", "square", "move", "gaps"):
+        for name in ("row_above", "row_square", "advance_row", "row_gaps"):
             monkeypatch.setattr(consensus, name, getattr(consensus, name).py_func)
 
 

@@ -27,7 +27,7 @@ def kernel(request, monkeypatch):
             "keep_positive",
             "nonnegative",
             "solve",
-            "most_gained",
+            "gain_bound",
             "gains",
             "passive_sets",
             "best_exchange",

@@ -43,15 +43,15 @@ def test_iterates_are_those_of_the_plain_method(make, smoothing):
     np.testing.assert_allclose(sel.X.toarray(), C, atol=1e-12)
     np.testing.assert_allclose(sel.history["objective"], objectives, rtol=1e-9)
     np.testing.assert_allclose(sel.history["gap"], gaps, rtol=1e-8)
-    assert (C > 0).sum(axis=0).max() > module.LEAST_PLACES  # so the room for nonzeros has grown
+    assert (C > 0).sum(axis=0).max() > module.INITIAL_CAPACITY  # so the room for nonzeros has grown
     assert sel.n_outer == len(sel.history["seconds"]) == 80
     assert sel.status == "done"
 
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_kernels_follow_the_dense_formulas(compiled):
-    send, row_sums, penalise = (
-        k if compiled else k.py_func for k in (kernels.send, kernels.row_sums, kernels.penalise)
+    add_vertices, row_sums, penalise = (
+        k if compiled else k.py_func for k in (kernels.add_vertices, kernels.row_sums, kernels.penalise)
     )
     rng = np.random.default_rng(0)
     n, scale, lam = 7, 0.3, 0.8
@@ -61,7 +61,7 @@ def test_kernels_follow_the_dense_formulas(compiled):
     V = np.zeros((n, n))
     for t in range(1, 9):
         choice = rng.integers(0, 4, n)
-        send(choice, t, coefficients)
+        add_vertices(choice, t, coefficients)
         V[choice, np.arange(n)] += t
     np.testing.assert_array_equal(peak, V.max(axis=1))
     np.testing.assert_array_equal(used, (V > 0).sum(axis=1))

@@ -1,4 +1,4 @@
-"""Least squares over h ≥ 0, or over h ≥ 0 with Σh = 1, for any atoms: dependent, repeated or zero.
+"""Least squares over h ≥ 0, or over h ≥ 0 with Σh = 1; columns may be dependent, repeated or zero.
 
 For each row c of C, min ‖c − Rh‖ is solved with a QR factorization of the columns of R in the passive set P
 (the entries of h that may be positive). The columns of R are called atoms.
@@ -46,7 +46,7 @@ class Workspace(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def orthogonalise(p, basis, v, dots):  # type: ignore[no-untyped-def]
-    """Take from v its part along the basis, twice, and write it to `dots`; return what is left of ‖v‖."""
+    """Orthogonalise v against p rows of the basis, twice; write the coefficients to `dots` and return ‖v‖."""
     for k in range(p):
         dots[k] = 0.0
     for _ in range(2):
@@ -107,7 +107,7 @@ def solve(p, simplex, passive, z):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def keep_positive(p, value, atoms, c, passive, h):  # type: ignore[no-untyped-def]
-    """Drop the atoms of the passive set whose `value` is not positive; return how many stay."""
+    """Remove the atoms of the passive set whose `value` is not positive; return the number of those kept."""
     kept = 0
     while kept < p and value[kept] > 0.0:
         kept += 1

@@ -1,11 +1,11 @@
-"""Passes of ADMM-P's inner loop over blocks of rows.
+"""Fused passes of ADMM-P's inner loop over blocks of rows.
 
-The inner loop's seven matrices are functions of four, and of n + 1 numbers:
+The seven matrices of the inner loop are functions of four matrices and n + 1 numbers:
 
     A,   X,   C = X + V/ρ₂,   E = X + S/ρ₃,
 
-for Z = ζC and V = ρ₂(1 − ζ)C, while W = P_Ω(E) is E clipped at multiples of its own diagonal t and
-S = ρ₃(E − W). So the point at which the X-update takes its proximal map is, entry by entry,
+and the numbers ζ and t: Z = ζC, V = ρ₂(1 − ζ)C, S = ρ₃(E − W), and W = P_Ω(E) is E clipped between zero and
+multiples of t, the diagonal of W. So the X-update evaluates its proximal map at the matrix with entries
 
     B = a·A + c·C + d·W + e·E
 
@@ -14,9 +14,10 @@ reset. Every pass reads A, C and E once; only `advance` changes them.
 
 The passes take tuples: point = (A, C, E, t, w), with the weights w of Ω, and mix = (a, c, d, e).
 
-On the diagonal W is t, not E clipped. So that a pass need not step over it, which would keep its loop from
-being vectorised, E has t there while the pass is in the row, and A what makes up for it: A + (E − t)e/a.
-All numbers are of the arrays' own type, so that float32 stays float32; sums over rows are float64.
+On the diagonal W is t, not E clipped. To avoid a branch, which would prevent vectorisation, a pass sets the
+diagonal entry of E to t while it processes a row, and compensates for that by A + (E − t)e/a in A. All
+numbers have the type of the arrays, so that float32 data are processed in float32; sums over rows are in
+float64.
 """
 
 import math
@@ -27,7 +28,7 @@ from sepnmf.kernels.omega import SUMS, diagonal
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def above(A, C, E, w, scale, mix, tau):  # type: ignore[no-untyped-def]
+def row_above(A, C, E, w, scale, mix, tau):  # type: ignore[no-untyped-def]
     """Number and sum of the |b_j| above τ in a row."""
     a, c, d, e = mix
     one = A.dtype.type(1)
@@ -51,7 +52,7 @@ def count_above(point, mix, tau, lo, hi, sums):  # type: ignore[no-untyped-def]
     for i in range(lo, hi):
         own_a, own_e = A[i, i], E[i, i]
         A[i, i], E[i, i] = own_a + (own_e - t[i]) * e / a, t[i]
-        part = above(A[i], C[i], E[i], w, t[i] / w[i], mix, tau)
+        part = row_above(A[i], C[i], E[i], w, t[i] / w[i], mix, tau)
         A[i, i], E[i, i] = own_a, own_e
         count += part[0]
         total += part[1]
@@ -81,7 +82,7 @@ def combine(point, mix, B, lo, hi, sums):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def square(A, C, E, w, scale, mix):  # type: ignore[no-untyped-def]
+def row_square(A, C, E, w, scale, mix):  # type: ignore[no-untyped-def]
     """Sum of the b_j² in a row."""
     a, c, d, e = mix
     zero = A.dtype.type(0)
@@ -101,13 +102,13 @@ def measure_rows(point, mix, lengths, lo, hi, sums):  # type: ignore[no-untyped-
     for i in range(lo, hi):
         own_a, own_e = A[i, i], E[i, i]
         A[i, i], E[i, i] = own_a + (own_e - t[i]) * e / a, t[i]
-        lengths[i] = math.sqrt(square(A[i], C[i], E[i], w, t[i] / w[i], mix))
+        lengths[i] = math.sqrt(row_square(A[i], C[i], E[i], w, t[i] / w[i], mix))
         A[i, i], E[i, i] = own_a, own_e
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def move(A, C, E, X, w, scale, mix, step):  # type: ignore[no-untyped-def]
-    """`advance` on a row, in two loops: with a third store the first would not become vector instructions."""
+def advance_row(A, C, E, X, w, scale, mix, step):  # type: ignore[no-untyped-def]
+    """`advance` on a row. A single loop, with three arrays to write, would not be vectorised."""
     a, c, d, e = mix
     v_kept, s_kept, factor, tau = step
     zero = A.dtype.type(0)
@@ -146,7 +147,7 @@ def advance(point, X, mix, step, lo, hi, sums):  # type: ignore[no-untyped-def]
     for i in range(lo, hi):
         own, gap = A[i, i], E[i, i] - t[i]
         A[i, i], E[i, i] = own + gap * e / a, t[i]
-        part = move(A[i], C[i], E[i], X[i], w, t[i] / w[i], mix, (v_kept, s_kept, factors[i], tau))
+        part = advance_row(A[i], C[i], E[i], X[i], w, t[i] / w[i], mix, (v_kept, s_kept, factors[i], tau))
         A[i, i], z, E[i, i] = own, X[i, i] + s_kept * gap, one - one
         t[i] = diagonal(E[i], z, w, w[i], one, t[i])
         E[i, i] = z
@@ -161,7 +162,7 @@ def advance(point, X, mix, step, lo, hi, sums):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def gaps(X, C, E, w, scale, zeta, before, keep):  # type: ignore[no-untyped-def]
+def row_gaps(X, C, E, w, scale, zeta, before, keep):  # type: ignore[no-untyped-def]
     """`compare` on a row."""
     zero = X.dtype.type(0)
     to_z, to_w, moved = zero, zero, zero
@@ -176,12 +177,12 @@ def gaps(X, C, E, w, scale, zeta, before, keep):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def compare(point, X, zeta, before, keep, lo, hi, sums):  # type: ignore[no-untyped-def]
-    """After an outer iteration: ‖X − Z‖², ‖X − W‖² and ‖X − before‖²; then before ← X if it is to be kept."""
+    """After an outer iteration: ‖X − Z‖², ‖X − W‖² and ‖X − before‖²; then before ← X if `keep` is true."""
     _, C, E, t, w = point
     to_z, to_w, moved = 0.0, 0.0, 0.0
     for i in range(lo, hi):
-        own, E[i, i] = E[i, i], t[i]  # which clipping leaves as it is
-        row = gaps(X[i], C[i], E[i], w, t[i] / w[i], zeta, before[i], keep)
+        own, E[i, i] = E[i, i], t[i]  # which clipping does not change
+        row = row_gaps(X[i], C[i], E[i], w, t[i] / w[i], zeta, before[i], keep)
         E[i, i] = own
         to_z += row[0]
         to_w += row[1]

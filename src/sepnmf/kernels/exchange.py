@@ -1,9 +1,9 @@
-"""Least squares over h ≥ 0 through inner products, and the best exchange of one atom for another.
+"""Nonnegative least squares from inner products, and the best exchange of one atom for another.
 
-For each column c, min ‖c − Σ_j h_j a_j‖² over h ≥ 0 is known through G = (a_iᵀa_j), b = (a_jᵀc) and ‖c‖².
-The passive set P (the entries of h that may be positive) comes with the Cholesky factor L of G[P, P] and y
-= L⁻¹b[P]; it explains ‖y‖² of ‖c‖². This squares the condition number of the atoms, and is meant for trying
-very many exchanges; `activeset` is the accurate one.
+For each column c, min ‖c − Σ_j h_j a_j‖² over h ≥ 0 is determined by G = (a_iᵀa_j), b = (a_jᵀc) and ‖c‖². It
+is solved with the Cholesky factor L of G[P, P], where P is the passive set (the entries of h that may be
+positive). With y = L⁻¹b[P] the squared residual is ‖c‖² − ‖y‖². These normal equations square the condition
+number of the atoms and are meant for trying very many exchanges; `activeset` is accurate.
 """
 
 import math
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-DEPENDENT = 1e-12  # an atom that has less than this part of its squared length to itself is not let in
-ROUNDING = 1e-11
+DEPENDENT = 1e-12  # least squared distance of an atom from the span of the others, relative to its square
+ROUNDING = 1e-11  # slopes that are smaller, relative to the lengths, are taken for zero
 
 
 class Passive(NamedTuple):
@@ -55,7 +55,7 @@ class Candidates(NamedTuple):
     F: Any  # inner products with the columns
     K: Any  # inner products with the atoms
     squares: Any  # squared lengths
-    perp: Any  # squared distances from the span of the other atoms, see `most_gained`
+    perp: Any  # squared distances from the span of the other atoms, see `gain_bound`
     bound: Any  # upper bounds on the gain, see `gains`
 
 
@@ -95,7 +95,7 @@ def back_substitute(p, passive, z):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def keep_positive(p, value, G, b, h, passive):  # type: ignore[no-untyped-def]
-    """Drop the atoms of the passive set whose `value` is not positive; return how many stay."""
+    """Remove the atoms of the passive set whose `value` is not positive; return the number of those kept."""
     kept = 0
     while kept < p and value[kept] > 0.0:
         kept += 1
@@ -144,7 +144,7 @@ def nonnegative(G, b, length, skip, h, passive, z, barred):  # type: ignore[no-u
                 best, found = slope, j
         if found < 0:
             break
-        barred[found] = True  # until h changes: if it cannot come in, its slope was rounding error
+        barred[found] = True  # until h changes: if it cannot enter, its slope was rounding error
         if not append(G[found], G[found, found], b[found], p, passive):
             continue
         back_substitute(p + 1, passive, z)
@@ -172,7 +172,7 @@ def nonnegative(G, b, length, skip, h, passive, z, barred):  # type: ignore[no-u
 
 @njit(cache=True, nogil=True)
 def solve(G, B, squares, skip, H, E, lo, hi, sums):  # type: ignore[no-untyped-def]
-    """Solve for rows lo … hi − 1 of B, from and into those of H; E gets what is not explained."""
+    """Solve for rows lo … hi − 1 of B, from and into those of H; write the squared residuals into E."""
     r = G.shape[0]
     passive = Passive(np.empty(r, np.int64), np.empty((r, r)), np.empty(r))
     z, barred = np.empty(r), np.empty(r, np.bool_)
@@ -185,13 +185,14 @@ def solve(G, B, squares, skip, H, E, lo, hi, sums):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def most_gained(slope, square, perp, rest):  # type: ignore[no-untyped-def]
-    """Bound on what a candidate explains of a column that leaves `rest`, along which its slope is this.
+def gain_bound(slope, square, perp, rest):  # type: ignore[no-untyped-def]
+    """Upper bound on the decrease of the squared residual `rest` of a column if a candidate joins the atoms.
 
-    With c the candidate and ρ the residual, the objective is convex along the way to its minimum, with slope
-    at least −2cᵀρ in the candidate's weight and no negative one in any other, and curvature at least
-    ‖c_⊥‖² = `perp`: (cᵀρ)₊²/‖c_⊥‖² is a bound, and what is left another. `perp` is 0 for a candidate in the
-    span of the others, for which only the second holds, and negative for a column that is no candidate.
+    With the candidate c, the residual ρ and `slope` = cᵀρ: on the way to its minimum the objective is convex,
+    its derivative is at least −2cᵀρ in the candidate's weight and nonnegative in the others, and its
+    curvature is at least ‖c_⊥‖² = `perp`, where c_⊥ is the part of c orthogonal to the atoms. So
+    (cᵀρ)₊²/‖c_⊥‖² is a bound, and `rest` is another. `perp` is 0 for a candidate in the span of the atoms,
+    for which only the second bound holds, and negative for a column that is not a candidate.
     """
     if slope <= ROUNDING * math.sqrt(square * rest) or perp < 0.0:
         return 0.0
@@ -200,15 +201,15 @@ def most_gained(slope, square, perp, rest):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def gains(S, squares, perp, w, E, out):  # type: ignore[no-untyped-def]
-    """Upper bounds on what each candidate would explain if it joined the atoms: into `out`.
+    """Write into `out` upper bounds on the decrease of the objective if a candidate joins the atoms.
 
-    S has the candidates' inner products with the residuals of the columns, w weighs the columns and E is what
-    they leave; `squares` and `perp` are of the candidates.
+    S has the inner products of the candidates with the residuals of the columns, w the weights of the columns
+    and E their squared residuals; `squares` and `perp` belong to the candidates, see `Candidates`.
     """
     for c in range(len(S)):
         out[c] = 0.0
         for j in range(S.shape[1]):
-            out[c] += w[j] * most_gained(S[c, j], squares[c], perp[c], E[j])
+            out[c] += w[j] * gain_bound(S[c, j], squares[c], perp[c], E[j])
 
 
 @njit(cache=True, nogil=True)
@@ -258,7 +259,7 @@ def best_exchange(candidates, order, problem, solution, k, need):  # type: ignor
             slope = F[c, j]
             for a in range(sizes[j]):
                 slope -= K[c, P[j, a]] * H[j, P[j, a]]
-            share[j] = w[j] * most_gained(slope, squares[c], perp[c], E[j])
+            share[j] = w[j] * gain_bound(slope, squares[c], perp[c], E[j])
         Gc[k] = K[c]
         Gc[:, k] = K[c]
         Gc[k, k] = squares[c]
@@ -272,18 +273,18 @@ def best_exchange(candidates, order, problem, solution, k, need):  # type: ignor
             if not append(K[c], squares[c], F[c, j], p, passive):
                 continue
             back_substitute(p + 1, passive, z)
-            settled = True
+            optimal = True
             for a in range(p + 1):
-                settled = settled and z[a] > 0.0
+                optimal = optimal and z[a] > 0.0
             for i in range(r):
-                if not settled:
+                if not optimal:
                     break
                 if i != k and H[j, i] == 0.0:
                     slope = B[j, i] - Gc[i, k] * z[p]
                     for a in range(p):
                         slope -= G[i, P[j, a]] * z[a]
-                    settled = slope <= ROUNDING * lengths[j] * math.sqrt(G[i, i])
-            if settled:
+                    optimal = slope <= ROUNDING * lengths[j] * math.sqrt(G[i, i])
+            if optimal:
                 gain += w[j] * min(y[j, p] * y[j, p], E[j])
                 continue
             b[:] = B[j]

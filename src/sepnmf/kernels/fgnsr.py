@@ -1,4 +1,4 @@
-"""The step of an accelerated projected gradient method on Ω, fused over a block of rows."""
+"""Fused step of an accelerated projected gradient method on Ω, for a block of rows."""
 
 from numba import njit
 

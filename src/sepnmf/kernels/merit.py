@@ -1,10 +1,10 @@
-"""Sparse bookkeeping of Frank–Wolfe on n simplices at once.
+"""Sparse iterates of the Frank–Wolfe method on n simplices.
 
-After t steps of size 2/(t + 1) a column of C is a mean of the t vertices it was sent to, the s-th with
-weight 2s/(t(t + 1)). So C = V·2/(t(t + 1)) with whole numbers V: v_ij is the sum of the steps that sent
-column j to row i. In the kernels V is a tuple of arrays (index, value, count, peak, used): column j has
-`count[j]` nonzeros, at rows `index[j]` with values `value[j]`; `peak[i]` is the largest entry of row i and
-`used[i]` the number of its nonzeros.
+After t steps of size 2/(t + 1) a column of C is a weighted mean of the t vertices chosen for it, the s-th
+with weight 2s/(t(t + 1)). So C = V·2/(t(t + 1)) with a matrix V of integers: v_ij is the sum of the numbers s
+of the steps in which vertex i was chosen for column j. In the kernels V is a tuple of arrays (index, value,
+count, peak, used): column j has `count[j]` nonzeros, at rows `index[j]` with values `value[j]`; `peak[i]` is
+the largest entry of row i and `used[i]` the number of its nonzeros.
 """
 
 import math
@@ -13,8 +13,8 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def send(choice, t, V):  # type: ignore[no-untyped-def]
-    """Send each column to the row chosen for it in step t: v_ij += t.
+def add_vertices(choice, t, V):  # type: ignore[no-untyped-def]
+    """Add step t, in which vertex i = choice[j] was chosen for column j: v_ij += t.
 
     There must be room for one more nonzero in each column.
     """

@@ -1,6 +1,6 @@
 """One round of block principal pivoting for min ‖c − Rh‖ over h ≥ 0, for many right-hand sides at once.
 
-A passive set (the entries of h that may be positive) is an integer: bit j stands for entry j.
+A passive set (the entries of h that may be positive) is stored as an integer: bit j is set if it contains j.
 """
 
 import math
@@ -26,7 +26,7 @@ def factor(G, P, p, L):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def solve(G, P, p, L, V):  # type: ignore[no-untyped-def]
-    """From V = b[P] to V[:p] = h[P[:p]] = G⁻¹b there and V[p:] = the slopes Gh − b of the others."""
+    """Replace V = b[P] by the solution h on the passive set P[:p], in V[:p], and the other slopes Gh − b."""
     r, width = V.shape
     for k in range(p):
         for i in range(k):
@@ -55,7 +55,7 @@ def solve(G, P, p, L, V):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def pivot(G, B, sizes, tol, order, sets, H, width):  # type: ignore[no-untyped-def]
-    """Solve on the passive sets of the columns in `order`, then exchange all that has the wrong sign.
+    """Solve on the passive sets of the columns in `order`, then exchange all entries with the wrong sign.
 
     The diagonal of G is ones. Columns with the same set should be next to each other in `order`: a run of
     up to `width` of them shares one factor and is solved side by side. An entry of h becomes active

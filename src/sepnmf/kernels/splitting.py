@@ -1,6 +1,7 @@
-"""Passes of DCA's inner loop over blocks of rows.
+"""Fused passes of DCA's inner loop over blocks of rows.
 
-The inner loop's multiplier Z is the difference of D = X + Z (with the last X), at which V was found, and V.
+The multiplier of the inner loop is not stored: Z = D − V, where D = X + Z (with the last X and Z) is the
+point at which V was computed.
 """
 
 from numba import njit

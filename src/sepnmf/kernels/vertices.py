@@ -1,4 +1,4 @@
-"""The weights' step of the vertex model: see `sepnmf.tuning.vertices`."""
+"""Update of the weights in the vertex model, see `sepnmf.tuning.vertices`."""
 
 import math
 
