@@ -216,12 +216,12 @@ def nuclear(quick: bool) -> list[tuple[str, float, str]]:
     rows = []
     for r in (20, 10):  # a start of the answer's rank, and one of half of it
         fast = inner_seconds(M, 2, outer=4, r=r, **options)
-        widest, norms.WIDEST = norms.WIDEST, 0.0
+        widest, norms.MAX_RANK_FRACTION = norms.MAX_RANK_FRACTION, 0.0
         try:
             settings = options | {"lam": 1e-3, "tol": 0, "inner_tol": 0, "max_outer": 1, "max_inner": 4}
             full = min(sepnmf.admm(M, r, p=2, **settings).seconds for _ in range(2)) / 4
         finally:
-            norms.WIDEST = widest
+            norms.MAX_RANK_FRACTION = widest
         name = f"full SVD / low-rank inner iteration, nuclear norm, n = {n}, rank 20, from rank {r}"
         rows.append((name, full / fast, "≥ 10"))
     return rows

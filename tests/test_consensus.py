@@ -23,7 +23,7 @@ def state():
 def plain_stretches(request, monkeypatch):
     """The Python twin of a pass runs the Python twins of the stretches it is made of."""
     if "python" in request.node.name:
-        for name in ("above", "square", "move", "gaps"):
+        for name in ("row_above", "row_square", "advance_row", "row_gaps"):
             monkeypatch.setattr(consensus, name, getattr(consensus, name).py_func)
 
 
@@ -54,7 +54,7 @@ def test_count_above(run, state):
     A, C, E, _, t, w, W = state
     B = np.abs(point(A, C, E, W))
     for tau in (-1.0, 0.0, 0.5, 100.0):
-        got = in_blocks(run, (A, C, E, t, w, *MIX, tau), 2)
+        got = in_blocks(run, ((A, C, E, t, w), MIX, tau), 2)
         np.testing.assert_allclose(got, [(tau < B).sum(), B[tau < B].sum()], rtol=1e-13)
 
 
@@ -62,7 +62,7 @@ def test_count_above(run, state):
 def test_combine(run, state):
     A, C, E, _, t, w, W = state
     B = np.empty_like(A)
-    total = in_blocks(run, (A, C, E, t, w, *MIX, B), 1)
+    total = in_blocks(run, ((A, C, E, t, w), MIX, B), 1)
     np.testing.assert_allclose(B, point(A, C, E, W), rtol=1e-13, atol=1e-15)
     np.testing.assert_allclose(total, np.sum(B**2))
 
@@ -71,7 +71,7 @@ def test_combine(run, state):
 def test_measure_rows(run, state):
     A, C, E, _, t, w, W = state
     lengths = np.empty(N)
-    run(A, C, E, t, w, *MIX, lengths, 0, N, np.empty(1))
+    run((A, C, E, t, w), MIX, lengths, 0, N, np.empty(1))
     np.testing.assert_allclose(lengths, np.linalg.norm(point(A, C, E, W), axis=1))
 
 
@@ -85,7 +85,7 @@ def test_advance(run, state, v_kept, s_kept):
     C_new, E_new = X_new + v_kept * C, X_new + s_kept * (E - W)
     want = [np.abs(X_new).sum(), np.sum((X_new - X) ** 2), np.sum(C_new**2), np.sum(X_new**2)]
     A_before = A.copy()
-    got = in_blocks(run, (A, C, E, X, t, w, *MIX, v_kept, s_kept, factors, tau), 4)
+    got = in_blocks(run, ((A, C, E, t, w), X, MIX, (v_kept, s_kept, factors, tau)), 4)
     np.testing.assert_allclose(got, want, rtol=1e-12)
     for array, expected in ((X, X_new), (C, C_new), (E, E_new), (A, A_before)):
         np.testing.assert_allclose(array, expected, rtol=1e-12, atol=1e-15)
@@ -97,7 +97,7 @@ def test_advance(run, state, v_kept, s_kept):
 def test_compare(run, state, keep):
     A, C, E, X, t, w, W = state
     before = A.copy()
-    got = in_blocks(run, (X, C, E, t, w, 1.3, before, keep), 3)
+    got = in_blocks(run, ((A, C, E, t, w), X, 1.3, before, keep), 3)
     want = [np.sum((X - 1.3 * C) ** 2), np.sum((X - W) ** 2), np.sum((X - A) ** 2)]
     np.testing.assert_allclose(got, want, rtol=1e-12)
     np.testing.assert_array_equal(before, X if keep else A)

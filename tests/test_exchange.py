@@ -23,14 +23,14 @@ def kernel(request, monkeypatch):
     if request.param == "python":
         names = (
             "append",
-            "back",
+            "back_substitute",
             "keep_positive",
             "nonnegative",
             "solve",
-            "most_gained",
+            "gain_bound",
             "gains",
-            "factor",
-            "search",
+            "passive_sets",
+            "best_exchange",
         )
         for name in names:
             monkeypatch.setattr(kernels, name, getattr(kernels, name).py_func)

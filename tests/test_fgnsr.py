@@ -54,7 +54,7 @@ def test_advance_is_the_projected_step_from_the_extrapolated_point(n, compiled, 
     before, diag, diag_old, sizes = X.copy(), np.diag(X).copy(), np.diag(X_old).copy(), np.full((n, 2), 9.0)
     half = n // 2
     for rows in (slice(0, half), slice(half, n)):
-        advance(rows.start, X, X_old, G[rows].copy(), beta, step, cost, w, diag, diag_old, sizes)
+        advance(rows.start, (X, diag, X_old, diag_old), G[rows].copy(), beta, step, cost, w, sizes)
     assert not expected[1].any()
     assert expected[2].any()
     np.testing.assert_allclose(X_old, expected, atol=1e-14)

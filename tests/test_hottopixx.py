@@ -56,7 +56,7 @@ def test_expansion_ends_at_the_optimum_of_the_whole_programme(make, level, sizes
 
 
 def test_rows_and_columns_join_until_nothing_is_missing(monkeypatch):
-    monkeypatch.setattr(module, "ADDED", 3)
+    monkeypatch.setattr(module, "MAX_ADDED", 3)
     M, _ = make_midpoint(0.1, random_state=0, r=6)
     sel = sepnmf.hottopixx(M, 6, noise=0.1, negative="allow", random_state=0)
     assert sel.n_outer == len(sel.history["seconds"]) > 2
@@ -70,9 +70,9 @@ def test_rows_and_columns_join_until_nothing_is_missing(monkeypatch):
 
 def test_filling_in_a_column_leaves_the_diagonal():
     programme = module.Programme(np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]]), np.ones(3), 0.01)
-    programme.join(columns=[0, 1], rows=[2])
+    programme.add(columns=[0, 1], rows=[2])
     programme.X = np.diag([1.0, 1.0, 0.3])
-    assert programme.broken_columns() == []
+    assert programme.violated_columns() == []
     np.testing.assert_allclose(programme.X[:, 2], [0.35, 0.35, 0.3])
 
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import sepnmf
 from sepnmf.model import norms, prox_power
-from sepnmf.model.low_rank import nothing_above, orthonormal, threshold_low_rank
+from sepnmf.model.low_rank import is_certified, orthonormal, threshold_low_rank
 
 N, RANK = 80, 6
 
@@ -64,7 +64,7 @@ def test_certificate_is_the_spectral_norm_of_what_is_cut(tail):
     B = (U * s) @ V.T
     Q, cut = U[:, : RANK + 2], V[:, RANK : RANK + 2] * s[RANK : RANK + 2]
     for tau, below in ((3.0, True), (s[RANK] * (1 + 1e-7), True), (s[RANK] * (1 - 1e-7), False)):
-        assert nothing_above(tau, B, Q, B.T @ Q, cut, 0.0) == below
+        assert is_certified(tau, B, Q, B.T @ Q, cut, 0.0) == below
 
 
 @pytest.mark.parametrize("tail", [0.01, 0.3, 1.0])
@@ -80,7 +80,7 @@ def test_certificate_holds_in_a_subspace_that_has_not_settled(tail, astray):
     unsettled = np.linalg.norm(B @ Vt.T - Q @ U * s)
     norm = np.linalg.norm(B - kept, 2)
     for factor, below in ((1 - 1e-7, False), (1 + 1e-7, True)):
-        assert nothing_above(factor * norm, B, Q, Z, Vt[RANK:].T * s[RANK:], unsettled) == below
+        assert is_certified(factor * norm, B, Q, Z, Vt[RANK:].T * s[RANK:], unsettled) == below
 
 
 @pytest.mark.parametrize("columns", ["orthogonal", "near", "random", "dependent", "zero"])
@@ -110,7 +110,7 @@ def test_admm_finds_the_same_with_and_without(monkeypatch):
         warnings.simplefilter("ignore", category=ConvergenceWarning)
         fast = sepnmf.admm(M, 5, **options)
         assert sum(answer is not None for answer in used) > 0.8 * fast.n_inner
-        monkeypatch.setattr(norms, "WIDEST", 0.0)
+        monkeypatch.setattr(norms, "MAX_RANK_FRACTION", 0.0)
         full = sepnmf.admm(M, 5, **options)
     assert fast.anchors.tolist() == full.anchors.tolist()
     np.testing.assert_allclose(fast.history["objective"], full.history["objective"], rtol=1e-6)
@@ -127,7 +127,7 @@ def test_the_cut_from_a_gram_matrix_is_the_one_from_singular_values(p, form, spr
     s = np.logspace(0, -spread, 40)
     B = (U * s) @ V.T
     for gamma in (1e-6, 1e-4, 1e-2, 0.3):
-        cut = norms.NORMS["nuclear"].cut(Point(B), gamma, p, form, norms.Warmth(B))
+        cut = norms.NORMS["nuclear"].shrinkage(Point(B), gamma, p, form, norms.WarmStart(B))
         left, size = norms.shrink_vector(s, gamma, p, form, B.size)
         np.testing.assert_allclose(cut.matrix, (U * left) @ V.T, atol=1e-9, rtol=0)
         assert cut.size == pytest.approx(size, rel=1e-8, abs=1e-9)

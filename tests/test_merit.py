@@ -43,35 +43,36 @@ def test_iterates_are_those_of_the_plain_method(make, smoothing):
     np.testing.assert_allclose(sel.X.toarray(), C, atol=1e-12)
     np.testing.assert_allclose(sel.history["objective"], objectives, rtol=1e-9)
     np.testing.assert_allclose(sel.history["gap"], gaps, rtol=1e-8)
-    assert (C > 0).sum(axis=0).max() > module.LEAST_PLACES  # so the room for nonzeros has grown
+    assert (C > 0).sum(axis=0).max() > module.INITIAL_CAPACITY  # so the room for nonzeros has grown
     assert sel.n_outer == len(sel.history["seconds"]) == 80
     assert sel.status == "done"
 
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_kernels_follow_the_dense_formulas(compiled):
-    send, row_sums, penalise = (
-        k if compiled else k.py_func for k in (kernels.send, kernels.row_sums, kernels.penalise)
+    add_vertices, row_sums, penalise = (
+        k if compiled else k.py_func for k in (kernels.add_vertices, kernels.row_sums, kernels.penalise)
     )
     rng = np.random.default_rng(0)
     n, scale, lam = 7, 0.3, 0.8
     index, value = np.zeros((n, 9), np.int32), np.zeros((n, 9), np.intp)
     count, used, peak = (np.zeros(n, np.intp) for _ in range(3))
+    coefficients = (index, value, count, peak, used)
     V = np.zeros((n, n))
     for t in range(1, 9):
         choice = rng.integers(0, 4, n)
-        send(choice, t, index, value, count, peak, used)
+        add_vertices(choice, t, coefficients)
         V[choice, np.arange(n)] += t
     np.testing.assert_array_equal(peak, V.max(axis=1))
     np.testing.assert_array_equal(used, (V > 0).sum(axis=1))
     total, inner = np.empty(n), np.full(n, np.nan)
-    row_sums(index, value, count, peak, used, scale, total)
+    row_sums(coefficients, scale, total)
     E = np.exp(scale * (V - V.max(axis=1, keepdims=True)))
     np.testing.assert_allclose(total, E.sum(axis=1))
     E /= E.sum(axis=1, keepdims=True)
     H = np.tile(lam * np.exp(-scale * peak) / total, (n, 1))
     for rows in (slice(0, 3), slice(3, n)):
-        penalise(H[rows], rows.start, index, value, count, peak, total, scale, lam, inner)
+        penalise(H[rows], rows.start, coefficients, total, scale, lam, inner)
     np.testing.assert_allclose(H, lam * E.T)
     np.testing.assert_allclose(inner, (V * E).sum(axis=0))
 

@@ -9,7 +9,7 @@ import oracles
 from sepnmf.kernels import omega
 from sepnmf.model import NORMS, project_omega, prox_power_omega
 from sepnmf.model.norms import NORMS as CLASSES
-from sepnmf.model.norms import Norm, Warmth
+from sepnmf.model.norms import Norm, WarmStart
 from sepnmf.parallel import Workers
 
 POWERS = [1, 1.5, 2, 3, 4, 7]
@@ -136,8 +136,8 @@ def test_closed_forms_agree_with_the_general_method(p, norm):
     A = 0.8 * rng.standard_normal((12, 12)) + 2 * np.eye(12)  # some diagonals at the cap
     for gamma in (1e-2, 0.2):
         direct, general = np.empty_like(A), np.empty_like(A)
-        size = CLASSES[norm].prox_omega(A, gamma, p, w, Warmth(A), Workers(12, 1), direct)
-        Norm.prox_omega(CLASSES[norm], A, gamma, p, w, Warmth(A), Workers(12, 1), general)
+        size = CLASSES[norm].prox_omega(A, gamma, p, w, WarmStart(A), Workers(12, 1), direct)
+        Norm.prox_omega(CLASSES[norm], A, gamma, p, w, WarmStart(A), Workers(12, 1), general)
         np.testing.assert_allclose(direct, general, atol=1e-8)
         assert size == pytest.approx(oracles.norm_value(direct, norm))
     assert np.diag(direct).max() == 1.0 or p == 3
@@ -148,11 +148,11 @@ def test_warm_start_changes_nothing_but_the_work(norm):
     rng = np.random.default_rng(8)
     w = rng.random(10) + 0.2
     A = 0.5 * rng.standard_normal((10, 10)) + np.eye(10)
-    warmth = Warmth(np.empty((10, 10)))
+    warm_start = WarmStart(np.empty((10, 10)))
     for step in range(3):
         B = A + 0.01 * step * rng.standard_normal((10, 10))
         warm = np.empty_like(B)
-        CLASSES[norm].prox_omega(B, 0.05, 2, w, warmth, Workers(10, 1), warm)
+        CLASSES[norm].prox_omega(B, 0.05, 2, w, warm_start, Workers(10, 1), warm)
         np.testing.assert_allclose(warm, prox_power_omega(B, 0.05, 2, w, norm), atol=1e-9)
 
 
@@ -185,7 +185,9 @@ def test_python_twins_of_the_kernels_give_the_same():
     x, y = row - 0.1, row - 0.1
     np.testing.assert_allclose(omega.clip_row(x, w, 0.5), omega.clip_row.py_func(y, w, 0.5))
     np.testing.assert_allclose(x, y)
-    np.testing.assert_allclose(omega.capped_angle(row, 0, 0.2, w), omega.capped_angle.py_func(row, 0, 0.2, w))
+    np.testing.assert_allclose(
+        omega.capped_scaling(row, 0, 0.2, w), omega.capped_scaling.py_func(row, 0, 0.2, w)
+    )
 
 
 @pytest.mark.parametrize("norm", NORMS)

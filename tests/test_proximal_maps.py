@@ -88,7 +88,7 @@ def test_python_twin_of_the_kernel_gives_the_same():
             x, y = np.empty_like(a), np.empty_like(a)
             assert shrink.shrink_power(a, 0.3, p, x) == shrink.shrink_power.py_func(a, 0.3, p, y)
             np.testing.assert_array_equal(x, y)
-    assert shrink.share(2.0, 3.0) == shrink.share.py_func(2.0, 3.0)
+    assert shrink.log_root(2.0, 3.0) == shrink.log_root.py_func(2.0, 3.0)
 
 
 def test_figures_of_the_design_for_the_printed_map():

@@ -31,7 +31,7 @@ def in_blocks(kernel, *arguments):
 
 def test_combine(passes, matrices):
     X, V, D, out = matrices
-    in_blocks(passes.combine, X, V, D, 0.3, -0.7, out)
+    in_blocks(passes.combine, X, V, D, (0.3, -0.7), out)
     np.testing.assert_allclose(out, 0.3 * X - 0.7 * (V - (D - V)), atol=1e-14)
 
 

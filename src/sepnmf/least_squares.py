@@ -333,9 +333,8 @@ def pivoted(atoms: Floats, C: Floats, H: Floats) -> tuple[Ints, Ints]:
     G, B = atoms @ atoms.T, C @ atoms.T
     sizes = np.linalg.norm(C, axis=1)
     sets, order = np.full(n, 2**r - 1), np.arange(n)
-    work = (np.empty(r, dtype=np.intp), np.empty((r, r)), np.zeros((r, WIDTH)))
     for _ in range(ROUNDS):
-        order = order[: pivoting.pivot(G, B, sizes, 10 * r * EPS, order, sets, H, *work)]
+        order = order[: pivoting.pivot(G, B, sizes, 10 * r * EPS, order, sets, H, WIDTH)]
         if order.size == 0:
             break
         order = order[grouped(sets[order])]
@@ -364,19 +363,7 @@ def hull_weights(atoms: Floats, C: Floats, H: Floats | None = None) -> Floats:
 
 def run_active_set(atoms: Floats, C: Floats, H: Floats, simplex: bool) -> None:
     """Improve H to the optimum, in place."""
-    r, q = atoms.shape
-    activeset.least_squares(
-        atoms,
-        C,
-        simplex,
-        H,
-        np.empty(r, dtype=np.intp),
-        np.empty(r, dtype=np.bool_),
-        np.empty((r, q)),
-        np.empty((r, r)),
-        np.empty((5, r)),
-        np.empty((2, q)),
-    )
+    activeset.least_squares(atoms, C, simplex, H)
 
 
 def hals(atoms: Floats, C: Floats, tol: float, max_iter: int) -> Floats:

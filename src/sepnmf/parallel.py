@@ -1,4 +1,4 @@
-"""Threads: the one place where the library uses more than one core, BLAS apart."""
+"""Multithreading over blocks of rows or columns; apart from BLAS, no other module starts threads."""
 
 import os
 import threading
@@ -12,14 +12,14 @@ import numpy as np
 from sepnmf.typing import Floats
 from sepnmf.validation import check_count
 
-# Rows or columns of a block. The cut does not depend on the number of threads, so no sum over blocks does.
+# Rows or columns of a block. Blocks do not depend on the number of threads, so neither do sums over blocks.
 BLOCK = 108
-# n × n arrays with fewer rows are passed over faster than a thread is woken.
+# For n × n arrays with fewer rows, waking a thread takes longer than a pass over the array.
 SMALLEST = 200
 
 
 def available_cores() -> int:
-    """Cores this process may use: its affinity, or fewer when OMP_NUM_THREADS says so."""
+    """Number of cores this process may use: its CPU affinity, limited by OMP_NUM_THREADS."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
@@ -29,11 +29,11 @@ def available_cores() -> int:
 
 
 class SingleBLAS:
-    """A context in which BLAS keeps to one thread, for all Python threads that are inside it.
+    """Context manager that limits BLAS to one thread; may be entered by several Python threads.
 
-    BLAS's threads wait for work in a busy loop, which takes the cores from ours; and ours can share out
-    the products themselves. The limit belongs to the process, so the first to come sets it and the last
-    to leave lifts it.
+    BLAS threads wait for work in a busy loop and would compete for the cores with the threads of `Workers`,
+    which split matrix products among themselves. The limit is a property of the process, so the first thread
+    to enter sets it and the last one to leave restores it.
     """
 
     _lock = threading.Lock()
@@ -57,8 +57,8 @@ class SingleBLAS:
                 cls._limits.restore_original_limits()
 
 
-def forget_after_fork() -> None:
-    """Lift the limit in a child process: whoever set it is not there."""
+def reset_after_fork() -> None:
+    """Restore the limits in a child process, where the threads that set them do not exist."""
     SingleBLAS._lock = threading.Lock()
     if SingleBLAS._inside:
         SingleBLAS._inside = 0
@@ -66,23 +66,23 @@ def forget_after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=forget_after_fork)
+    os.register_at_fork(after_in_child=reset_after_fork)
 
 
 class Workers:
-    """`n_jobs` threads, all cores by default, for work on blocks of the rows or columns of n × n arrays.
+    """Context manager with `n_jobs` threads for work on blocks of the rows or columns of n × n arrays.
 
-    The threads belong to this object and end with it: nothing is shared between calls, survives a fork or
-    waits in a worker process. For small n there are none.
+    By default there are as many threads as cores, and a single one for small n. The threads are started on
+    entry and joined on exit; no thread pool is shared between calls or inherited by a forked process.
 
     Attributes
     ----------
     count : int
         Number of threads.
     blocks : list of slice
-        0 … n − 1 in small parts, the same whatever `count` is: for sums, and for what stays in cache.
+        0 … n − 1 in small parts that do not depend on `count`: for sums, and for passes that stay in cache.
     shares : list of slice
-        0 … n − 1 in `count` parts: for products, which are the faster the wider they are.
+        0 … n − 1 in `count` parts: for matrix products, which are faster on wide blocks.
     """
 
     def __init__(self, n: int, n_jobs: int | None = None) -> None:
@@ -107,7 +107,7 @@ class Workers:
             SingleBLAS().__exit__()
 
     def share(self, task: Callable[[int], None]) -> None:
-        """Run task(0) here and task(1), … in the other threads, and wait for them."""
+        """Run task(0) in this thread and task(1), … in the others, and wait for all of them."""
         if self._pool is None:
             for worker in range(self.count):
                 task(worker)
@@ -130,9 +130,9 @@ class Workers:
         self.share(some)
 
     def run(self, kernel: Callable[..., None], *arguments: Any) -> Floats:
-        """Run a kernel on every block of rows, and add up the sums that it writes, in order.
+        """Run a kernel on every block of rows; return the total of the sums that it writes, added in order.
 
-        The kernel takes its arguments, then where its rows begin and end and an array for its sums.
+        The kernel is called with the arguments, the first row, the row after the last, and an array for sums.
         """
         if len(self.blocks) == 1:
             kernel(*arguments, 0, self.blocks[0].stop, self.total)

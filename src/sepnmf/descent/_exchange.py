@@ -77,13 +77,9 @@ def exchange_anchors(
             if len(order) == 0:
                 quiet += 1
                 continue
-            widest = int((H_k > 0).sum(axis=1).max()) + 1
-            sizes, P = np.empty(n, np.int64), np.empty((n, widest), np.int64)
-            L, y = np.empty((n, widest, widest)), np.empty((n, widest))
-            kernels.factor(G, B, H_k, sizes, P, L, y)
-            found = kernels.search(
-                F, K, long, lengths, perp, bound, order, G, B, H_k, E_k, w, k, need, sizes, P, L, y
-            )
+            candidates = kernels.Candidates(F, K, long, perp, bound)
+            problem, solution = kernels.Problem(G, B, lengths, w), kernels.Solution(H_k, E_k)
+            found = kernels.best_exchange(candidates, order, problem, solution, k, need)
             if found < 0:
                 quiet += 1
                 continue

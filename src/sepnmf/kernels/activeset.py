@@ -1,24 +1,52 @@
-"""Least squares over h ≥ 0, or over h ≥ 0 with Σh = 1, for any atoms: dependent, repeated or zero.
+"""Least squares over h ≥ 0, or over h ≥ 0 with Σh = 1; columns may be dependent, repeated or zero.
 
-min ‖c − Rh‖ for each row c of C. The atoms, the columns of R, are the rows of `atoms`. The passive set P
-(the entries of h that may be positive) comes with R[:, P] = QT: the rows of `basis` are Qᵀ, T is upper
-triangular and stored by columns (row p of `T` is its p-th column), y = Qᵀc and e = T⁻ᵀ1.
+For each row c of C, min ‖c − Rh‖ is solved with a QR factorization of the columns of R in the passive set P
+(the entries of h that may be positive). The columns of R are called atoms.
 
-Normal equations, whose condition number is the square of R's, are not used, and slopes are taken along a
-residual that is orthogonal to Q to the last digit: what an atom can still gain is seen even if that
-is a small part of the atom and of the residual.
+The normal equations are not used: their condition number is the square of R's. The residual is orthogonalised
+against Q twice, so that its inner product with an atom is accurate even if the atom is nearly in the span of
+Q or the residual is small.
 """
 
 import math
+from typing import Any, NamedTuple
 
+import numpy as np
 from numba import njit
 
 EPS = 2.0**-52
 
 
+class Atoms(NamedTuple):
+    """The columns of R."""
+
+    vectors: Any  # a row for each atom
+    lengths: Any  # their Euclidean norms
+
+
+class Passive(NamedTuple):
+    """The passive set and its factorization R[:, P] = QT, in arrays that have room for all atoms."""
+
+    P: Any  # indices of the atoms
+    basis: Any  # Qᵀ, with orthonormal rows
+    T: Any  # upper triangular, stored by columns: row k is the k-th column
+    y: Any  # Qᵀc
+    e: Any  # T⁻ᵀ1, for the constraint Σh = 1
+
+
+class Workspace(NamedTuple):
+    """Arrays that are overwritten."""
+
+    z: Any  # weights of the passive set
+    barred: Any  # atoms that must not enter the passive set until h changes
+    residual: Any
+    normal: Any
+    dots: Any
+
+
 @njit(cache=True, nogil=True)
 def orthogonalise(p, basis, v, dots):  # type: ignore[no-untyped-def]
-    """Take from v its part along the basis, twice, and write it to `dots`; return what is left of ‖v‖."""
+    """Orthogonalise v against p rows of the basis, twice; write the coefficients to `dots` and return ‖v‖."""
     for k in range(p):
         dots[k] = 0.0
     for _ in range(2):
@@ -36,14 +64,15 @@ def orthogonalise(p, basis, v, dots):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def append(j, p, atoms, length, c, P, basis, T, y, e):  # type: ignore[no-untyped-def]
+def append(j, p, atoms, c, passive):  # type: ignore[no-untyped-def]
     """Make atom j the p-th of the passive set; return whether it is independent of the others."""
+    P, basis, T, y, e = passive
     q = c.size
     v, column = basis[p], T[p]
     for i in range(q):
-        v[i] = atoms[j, i]
+        v[i] = atoms.vectors[j, i]
     rest = orthogonalise(p, basis, v, column)
-    if rest <= 10.0 * q * EPS * length:
+    if rest <= 10.0 * q * EPS * atoms.lengths[j]:
         return False
     column[p] = rest
     dot, one = 0.0, 1.0
@@ -57,8 +86,9 @@ def append(j, p, atoms, length, c, P, basis, T, y, e):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def solve(p, simplex, T, y, e, z):  # type: ignore[no-untyped-def]
+def solve(p, simplex, passive, z):  # type: ignore[no-untyped-def]
     """Write the least-squares solution on the passive set into z; return the multiplier of Σz = 1."""
+    _, _, T, y, e = passive
     mu = 0.0
     if simplex:
         top, bottom = -1.0, 0.0
@@ -76,14 +106,14 @@ def solve(p, simplex, T, y, e, z):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def keep_positive(p, value, atoms, lengths, c, P, basis, T, y, e, h):  # type: ignore[no-untyped-def]
-    """Drop the atoms of the passive set whose `value` is not positive; return how many stay."""
+def keep_positive(p, value, atoms, c, passive, h):  # type: ignore[no-untyped-def]
+    """Remove the atoms of the passive set whose `value` is not positive; return the number of those kept."""
     kept = 0
     while kept < p and value[kept] > 0.0:
         kept += 1
     for k in range(kept, p):
-        j = P[k]
-        if value[k] > 0.0 and append(j, kept, atoms, lengths[j], c, P, basis, T, y, e):
+        j = passive.P[k]
+        if value[k] > 0.0 and append(j, kept, atoms, c, passive):
             kept += 1
         else:
             h[j] = 0.0
@@ -92,7 +122,7 @@ def keep_positive(p, value, atoms, lengths, c, P, basis, T, y, e, h):  # type: i
 
 @njit(cache=True, nogil=True)
 def magnitude(c, h, lengths):  # type: ignore[no-untyped-def]
-    """‖c‖ + Σ hⱼ‖aⱼ‖, of which rounding takes a part when c − Rh is formed."""
+    """‖c‖ + Σ hⱼ‖aⱼ‖, to which the rounding error of c − Rh is proportional."""
     total = 0.0
     for i in range(c.size):
         total += c[i] * c[i]
@@ -103,9 +133,14 @@ def magnitude(c, h, lengths):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def settled(simplex, atoms, lengths, c, scale, h, residual, slopes):  # type: ignore[no-untyped-def]
-    """Whether h is optimal beyond doubt: an exact fit, or slopes zero on its support and negative off it."""
-    r, q = atoms.shape
+def is_optimal(simplex, atoms, c, h, residual, slopes):  # type: ignore[no-untyped-def]
+    """Whether h is optimal to rounding: an exact fit, or slopes zero on its support and negative off it.
+
+    `residual` and `slopes` are workspace.
+    """
+    vectors, lengths = atoms
+    r, q = vectors.shape
+    scale = magnitude(c, h, lengths)
     for i in range(q):
         residual[i] = c[i]
     total = 0.0
@@ -113,7 +148,7 @@ def settled(simplex, atoms, lengths, c, scale, h, residual, slopes):  # type: ig
         if h[j] > 0.0:
             total += h[j]
             for i in range(q):
-                residual[i] -= h[j] * atoms[j, i]
+                residual[i] -= h[j] * vectors[j, i]
     if simplex and total == 0.0:
         return False
     noise, square, mu = 10.0 * (q + r) * EPS * scale, 0.0, 0.0
@@ -124,7 +159,7 @@ def settled(simplex, atoms, lengths, c, scale, h, residual, slopes):  # type: ig
     for j in range(r):
         slopes[j] = 0.0
         for i in range(q):
-            slopes[j] += atoms[j, i] * residual[i]
+            slopes[j] += vectors[j, i] * residual[i]
         mu += simplex * h[j] * slopes[j]
     for j in range(r):
         slope = slopes[j] - mu
@@ -134,13 +169,17 @@ def settled(simplex, atoms, lengths, c, scale, h, residual, slopes):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def steepest(p, simplex, mu, atoms, lengths, c, scale, basis, e, h, barred, residual, normal, dots):  # type: ignore[no-untyped-def]
-    """Atom along which the objective falls fastest, −1 if along none: with Σh = 1 from the solution on P.
+def steepest(p, simplex, mu, atoms, c, passive, h, work):  # type: ignore[no-untyped-def]
+    """Atom in whose weight the objective falls fastest, −1 if in none; h is the solution on P.
 
     The residual is ρ + μu with ρ orthogonal to Q and u = Qe, for which every atom of P has aᵀu = 1; the
     slope along another is aᵀρ − μ(1 − aᵀu).
     """
-    r, q = atoms.shape
+    vectors, lengths = atoms
+    _, basis, _, _, e = passive
+    _, barred, residual, normal, dots = work
+    r, q = vectors.shape
+    scale = magnitude(c, h, lengths)
     for i in range(q):
         residual[i] = c[i]
         normal[i] = 0.0
@@ -159,11 +198,11 @@ def steepest(p, simplex, mu, atoms, lengths, c, scale, basis, e, h, barred, resi
         if h[j] == 0.0 and not barred[j] and lengths[j] > 0.0:
             slope, noise = 0.0, lengths[j] * length
             for i in range(q):
-                slope += atoms[j, i] * residual[i]
+                slope += vectors[j, i] * residual[i]
             if simplex:
                 lift = 0.0
                 for i in range(q):
-                    lift += atoms[j, i] * normal[i]
+                    lift += vectors[j, i] * normal[i]
                 slope -= mu * (1.0 - lift)
                 noise += abs(mu) * (1.0 + lengths[j] * across)
             if slope > tol * noise and slope > best * lengths[j]:
@@ -172,34 +211,36 @@ def steepest(p, simplex, mu, atoms, lengths, c, scale, basis, e, h, barred, resi
 
 
 @njit(cache=True, nogil=True)
-def least_squares(atoms, C, simplex, H, P, barred, basis, T, short, long):  # type: ignore[no-untyped-def]
+def least_squares(vectors, C, simplex, H):  # type: ignore[no-untyped-def]
     """Solve for every row of C, starting from the rows of H and writing into them.
 
-    A row that is optimal already is left alone. Otherwise its support is the first passive set: what gets
-    a nonpositive weight there is dropped until nothing does. From there on it is the active-set method of
-    Lawson and Hanson: let the steepest atom in, walk towards the least-squares solution on the passive
-    set, drop what becomes zero on the way. The objective falls with every atom let in, so no passive set
-    comes back; the bound on their number is for rounding errors only.
+    The atoms are the rows of `vectors`. A row of H that is optimal already is not changed. Otherwise its
+    support is the first passive set, from which atoms with a nonpositive weight are dropped until there are
+    none. Then follows the active-set method of Lawson and Hanson: add the atom in whose weight the objective
+    falls fastest, move towards the least-squares solution on the passive set, and drop the atoms whose
+    weights become zero on the way. The objective decreases with every atom added, so no passive set occurs
+    twice; the bound on the number of steps matters only in the presence of rounding errors.
     """
     n = len(C)
-    r, q = atoms.shape
-    y, e, z, lengths, dots = short[0], short[1], short[2], short[3], short[4]
-    residual, normal = long[0], long[1]
+    r, q = vectors.shape
+    atoms = Atoms(vectors, np.empty(r))
+    passive = Passive(np.empty(r, np.intp), np.empty((r, q)), np.empty((r, r)), np.empty(r), np.empty(r))
+    work = Workspace(np.empty(r), np.empty(r, np.bool_), np.empty(q), np.empty(q), np.empty(r))
+    P, z, barred = passive.P, work.z, work.barred
     for j in range(r):
         square = 0.0
         for i in range(q):
-            square += atoms[j, i] * atoms[j, i]
-        lengths[j] = math.sqrt(square)
+            square += vectors[j, i] * vectors[j, i]
+        atoms.lengths[j] = math.sqrt(square)
     for col in range(n):
         c, h = C[col], H[col]
-        scale = magnitude(c, h, lengths)
-        if settled(simplex, atoms, lengths, c, scale, h, residual, dots):
+        if is_optimal(simplex, atoms, c, h, work.residual, work.dots):
             continue
 
         p = 0
         for j in range(r):
             barred[j] = False
-            if h[j] > 0.0 and append(j, p, atoms, lengths[j], c, P, basis, T, y, e):
+            if h[j] > 0.0 and append(j, p, atoms, c, passive):
                 p += 1
             h[j] = 0.0
         if simplex and p == 0:
@@ -207,31 +248,28 @@ def least_squares(atoms, C, simplex, H, P, barred, basis, T, short, long):  # ty
             for j in range(r):
                 square = 0.0
                 for i in range(q):
-                    square += (c[i] - atoms[j, i]) ** 2
+                    square += (c[i] - vectors[j, i]) ** 2
                 if square < least:
                     nearest, least = j, square
-            append(nearest, 0, atoms, lengths[nearest], c, P, basis, T, y, e)
+            append(nearest, 0, atoms, c, passive)
             p = 1
         mu, before = 0.0, -1
         while p != before:
-            mu = solve(p, simplex, T, y, e, z)
+            mu = solve(p, simplex, passive, z)
             before = p
-            p = keep_positive(p, z, atoms, lengths, c, P, basis, T, y, e, h)
+            p = keep_positive(p, z, atoms, c, passive, h)
         for k in range(p):
             h[P[k]] = z[k]
 
         for _ in range(100 * r):
-            scale = magnitude(c, h, lengths)
-            j = steepest(
-                p, simplex, mu, atoms, lengths, c, scale, basis, e, h, barred, residual, normal, dots
-            )
+            j = steepest(p, simplex, mu, atoms, c, passive, h, work)
             if j < 0:
                 break
-            # Barred until h changes: if it cannot come in, its slope was rounding error.
+            # Barred until h changes: if it cannot enter, its slope was rounding error.
             barred[j] = True
-            if not append(j, p, atoms, lengths[j], c, P, basis, T, y, e):
+            if not append(j, p, atoms, c, passive):
                 continue
-            trial = solve(p + 1, simplex, T, y, e, z)
+            trial = solve(p + 1, simplex, passive, z)
             if z[p] <= 0.0:
                 continue
             mu, p = trial, p + 1
@@ -240,7 +278,7 @@ def least_squares(atoms, C, simplex, H, P, barred, basis, T, short, long):  # ty
             while True:
                 step, blocking = 1.0, -1
                 for k in range(p):
-                    # "<=": a z that vanishes beside h blocks too, or h would become negative.
+                    # "<=": a z that is negligible beside h blocks too, otherwise h would become negative.
                     if z[k] < 0.0 and h[P[k]] <= step * (h[P[k]] - z[k]):
                         step, blocking = h[P[k]] / (h[P[k]] - z[k]), k
                 for k in range(p):
@@ -249,5 +287,5 @@ def least_squares(atoms, C, simplex, H, P, barred, basis, T, short, long):  # ty
                     h[P[k]] = z[k]
                 if blocking < 0:
                     break
-                p = keep_positive(p, z, atoms, lengths, c, P, basis, T, y, e, h)
-                mu = solve(p, simplex, T, y, e, z)
+                p = keep_positive(p, z, atoms, c, passive, h)
+                mu = solve(p, simplex, passive, z)

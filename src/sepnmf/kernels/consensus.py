@@ -1,20 +1,23 @@
-"""Passes of ADMM-P's inner loop over blocks of rows.
+"""Fused passes of ADMM-P's inner loop over blocks of rows.
 
-The inner loop's seven matrices are functions of four, and of n + 1 numbers:
+The seven matrices of the inner loop are functions of four matrices and n + 1 numbers:
 
     A,   X,   C = X + V/ρ₂,   E = X + S/ρ₃,
 
-for Z = ζC and V = ρ₂(1 − ζ)C, while W = P_Ω(E) is E clipped at multiples of its own diagonal t and
-S = ρ₃(E − W). So the point at which the X-update takes its proximal map is, entry by entry,
+and the numbers ζ and t: Z = ζC, V = ρ₂(1 − ζ)C, S = ρ₃(E − W), and W = P_Ω(E) is E clipped between zero and
+multiples of t, the diagonal of W. So the X-update evaluates its proximal map at the matrix with entries
 
     B = a·A + c·C + d·W + e·E
 
 with (a, c, d, e) = (ρ₁, ρ₂(2ζ − 1), 2ρ₃, −ρ₃)/ρ, or (ρ₁, ρ₂ζ, ρ₃, 0)/ρ after the multipliers were
-reset. Every pass reads A, C and E once; only the last, `advance`, writes.
+reset. Every pass reads A, C and E once; only `advance` changes them.
 
-On the diagonal W is t, not E clipped. So that a pass need not step over it, which would keep its loop from
-being vectorised, E has t there while the pass is in the row, and A what makes up for it: A + (E − t)e/a.
-All numbers are of the arrays' own type, so that float32 stays float32; sums over rows are float64.
+The passes take tuples: point = (A, C, E, t, w), with the weights w of Ω, and mix = (a, c, d, e).
+
+On the diagonal W is t, not E clipped. To avoid a branch, which would prevent vectorisation, a pass sets the
+diagonal entry of E to t while it processes a row, and compensates for that by A + (E − t)e/a in A. All
+numbers have the type of the arrays, so that float32 data are processed in float32; sums over rows are in
+float64.
 """
 
 import math
@@ -25,8 +28,9 @@ from sepnmf.kernels.omega import SUMS, diagonal
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def above(A, C, E, w, scale, a, c, d, e, tau):  # type: ignore[no-untyped-def]
+def row_above(A, C, E, w, scale, mix, tau):  # type: ignore[no-untyped-def]
     """Number and sum of the |b_j| above τ in a row."""
+    a, c, d, e = mix
     one = A.dtype.type(1)
     zero = one - one
     count, total = zero, zero
@@ -40,13 +44,15 @@ def above(A, C, E, w, scale, a, c, d, e, tau):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def count_above(A, C, E, t, w, a, c, d, e, tau, lo, hi, sums):  # type: ignore[no-untyped-def]
+def count_above(point, mix, tau, lo, hi, sums):  # type: ignore[no-untyped-def]
     """Number and sum of the |b_ij| above τ."""
+    A, C, E, t, w = point
+    a, _, _, e = mix
     count, total = 0.0, 0.0
     for i in range(lo, hi):
         own_a, own_e = A[i, i], E[i, i]
         A[i, i], E[i, i] = own_a + (own_e - t[i]) * e / a, t[i]
-        part = above(A[i], C[i], E[i], w, t[i] / w[i], a, c, d, e, tau)
+        part = row_above(A[i], C[i], E[i], w, t[i] / w[i], mix, tau)
         A[i, i], E[i, i] = own_a, own_e
         count += part[0]
         total += part[1]
@@ -55,8 +61,10 @@ def count_above(A, C, E, t, w, a, c, d, e, tau, lo, hi, sums):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def combine(A, C, E, t, w, a, c, d, e, B, lo, hi, sums):  # type: ignore[no-untyped-def]
+def combine(point, mix, B, lo, hi, sums):  # type: ignore[no-untyped-def]
     """Write the rows of B, and into sums the sum of their squares."""
+    A, C, E, t, w = point
+    a, c, d, e = mix
     n, zero = A.shape[1], A.dtype.type(0)
     total = 0.0
     for i in range(lo, hi):
@@ -74,8 +82,9 @@ def combine(A, C, E, t, w, a, c, d, e, B, lo, hi, sums):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def square(A, C, E, w, scale, a, c, d, e):  # type: ignore[no-untyped-def]
+def row_square(A, C, E, w, scale, mix):  # type: ignore[no-untyped-def]
     """Sum of the b_j² in a row."""
+    a, c, d, e = mix
     zero = A.dtype.type(0)
     total = zero
     for j in range(A.size):
@@ -86,18 +95,22 @@ def square(A, C, E, w, scale, a, c, d, e):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def measure_rows(A, C, E, t, w, a, c, d, e, lengths, lo, hi, sums):  # type: ignore[no-untyped-def]
+def measure_rows(point, mix, lengths, lo, hi, sums):  # type: ignore[no-untyped-def]
     """Write the Euclidean norms of the rows of B."""
+    A, C, E, t, w = point
+    a, _, _, e = mix
     for i in range(lo, hi):
         own_a, own_e = A[i, i], E[i, i]
         A[i, i], E[i, i] = own_a + (own_e - t[i]) * e / a, t[i]
-        lengths[i] = math.sqrt(square(A[i], C[i], E[i], w, t[i] / w[i], a, c, d, e))
+        lengths[i] = math.sqrt(row_square(A[i], C[i], E[i], w, t[i] / w[i], mix))
         A[i, i], E[i, i] = own_a, own_e
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def move(A, C, E, X, w, scale, a, c, d, e, v_kept, s_kept, factor, tau):  # type: ignore[no-untyped-def]
-    """`advance` on a row, in two loops: with a third store the first would not become vector instructions."""
+def advance_row(A, C, E, X, w, scale, mix, step):  # type: ignore[no-untyped-def]
+    """`advance` on a row. A single loop, with three arrays to write, would not be vectorised."""
+    a, c, d, e = mix
+    v_kept, s_kept, factor, tau = step
     zero = A.dtype.type(0)
     size, change, whole, length = zero, zero, zero, zero
     for j in range(A.size):
@@ -119,18 +132,22 @@ def move(A, C, E, X, w, scale, a, c, d, e, v_kept, s_kept, factor, tau):  # type
 
 
 @njit(cache=True, nogil=True)
-def advance(A, C, E, X, t, w, a, c, d, e, v_kept, s_kept, factors, tau, lo, hi, sums):  # type: ignore[no-untyped-def]
+def advance(point, X, mix, step, lo, hi, sums):  # type: ignore[no-untyped-def]
     """One inner iteration: X ← the proximal map at B, C ← X + V/ρ₂, E ← X + S/ρ₃, t ← diagonal of P_Ω(E).
 
-    The map cuts entries by τ and multiplies rows by factors. With `v_kept` = 1 − ζ and `s_kept` = 1 the last
-    multipliers enter, with 0 they are reset. Sums: Σ|x_ij|, ‖X − X_last‖², ‖C‖², ‖X‖².
+    step = (v_kept, s_kept, factors, τ): the map soft-thresholds entries at τ and multiplies rows by factors.
+    The last multipliers enter with v_kept = 1 − ζ and s_kept = 1; with 0 they are reset.
+    Sums: Σ|x_ij|, ‖X − X_last‖², ‖C‖², ‖X‖².
     """
+    A, C, E, t, w = point
+    a, _, _, e = mix
+    v_kept, s_kept, factors, tau = step
     one = A.dtype.type(1)
     size, change, length, whole = 0.0, 0.0, 0.0, 0.0
     for i in range(lo, hi):
         own, gap = A[i, i], E[i, i] - t[i]
         A[i, i], E[i, i] = own + gap * e / a, t[i]
-        part = move(A[i], C[i], E[i], X[i], w, t[i] / w[i], a, c, d, e, v_kept, s_kept, factors[i], tau)
+        part = advance_row(A[i], C[i], E[i], X[i], w, t[i] / w[i], mix, (v_kept, s_kept, factors[i], tau))
         A[i, i], z, E[i, i] = own, X[i, i] + s_kept * gap, one - one
         t[i] = diagonal(E[i], z, w, w[i], one, t[i])
         E[i, i] = z
@@ -145,7 +162,7 @@ def advance(A, C, E, X, t, w, a, c, d, e, v_kept, s_kept, factors, tau, lo, hi, 
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def gaps(X, C, E, w, scale, zeta, before, keep):  # type: ignore[no-untyped-def]
+def row_gaps(X, C, E, w, scale, zeta, before, keep):  # type: ignore[no-untyped-def]
     """`compare` on a row."""
     zero = X.dtype.type(0)
     to_z, to_w, moved = zero, zero, zero
@@ -159,12 +176,13 @@ def gaps(X, C, E, w, scale, zeta, before, keep):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def compare(X, C, E, t, w, zeta, before, keep, lo, hi, sums):  # type: ignore[no-untyped-def]
-    """After an outer iteration: ‖X − Z‖², ‖X − W‖² and ‖X − before‖²; then before ← X if it is to be kept."""
+def compare(point, X, zeta, before, keep, lo, hi, sums):  # type: ignore[no-untyped-def]
+    """After an outer iteration: ‖X − Z‖², ‖X − W‖² and ‖X − before‖²; then before ← X if `keep` is true."""
+    _, C, E, t, w = point
     to_z, to_w, moved = 0.0, 0.0, 0.0
     for i in range(lo, hi):
-        own, E[i, i] = E[i, i], t[i]  # which clipping leaves as it is
-        row = gaps(X[i], C[i], E[i], w, t[i] / w[i], zeta, before[i], keep)
+        own, E[i, i] = E[i, i], t[i]  # which clipping does not change
+        row = row_gaps(X[i], C[i], E[i], w, t[i] / w[i], zeta, before[i], keep)
         E[i, i] = own
         to_z += row[0]
         to_w += row[1]

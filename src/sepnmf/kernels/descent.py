@@ -5,13 +5,13 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def descend(G, B, tol, max_iter, H):  # type: ignore[no-untyped-def]
-    """Sweep over the entries of each row of H until none moves by more than `tol` times the largest.
+    """Sweep over the entries of each row of H until none changes by more than `tol` times the largest.
 
-    G = RᵀR has ones on its diagonal, zeros where an atom is zero; the rows of B are Rᵀc. Returns the
-    number of rows that `max_iter` sweeps did not settle.
+    G = RᵀR has ones on its diagonal, zeros where a column of R is zero; the rows of B are Rᵀc. Returns the
+    number of rows that have not converged after `max_iter` sweeps.
     """
     n, r = B.shape
-    unsettled = 0
+    unconverged = 0
     for col in range(n):
         b, h = B[col], H[col]
         move = size = 0.0
@@ -28,5 +28,5 @@ def descend(G, B, tol, max_iter, H):  # type: ignore[no-untyped-def]
                     h[j] = new
             if move <= tol * size:
                 break
-        unsettled += move > tol * size
-    return unsettled
+        unconverged += move > tol * size
+    return unconverged

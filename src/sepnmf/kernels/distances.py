@@ -1,16 +1,17 @@
-"""Distances of columns from growing spans."""
+"""Distances of columns from nested subspaces, and squared lengths of columns."""
 
 from numba import njit
 
 
 @njit(cache=True, nogil=True)
 def contenders(P, squares, levels, doubt, left, flags):  # type: ignore[no-untyped-def]
-    """Flag the columns whose distance from one of the spans may reach that span's level.
+    """Flag the columns whose squared distance from one of the subspaces may be at least its level.
 
-    Row i of P has the coordinates of the columns along the i-th vector of an orthonormal basis. Behind k
-    vectors, what is left of the squared length of column j is squares[j] − Σ_{i<k} P[i, j]², with an error
-    of at most doubt · squares[j]; levels[k] is compared with it, for k up to the number of vectors. Writes
-    what is left behind the last, and the flags; returns their number.
+    The k-th subspace is spanned by the first k vectors of an orthonormal basis, k = 0, 1, …; row i of P has
+    the coordinates of the columns along the i-th vector. The squared distance of column j from the k-th
+    subspace is squares[j] − Σ_{i<k} P[i, j]², with an error of at most doubt · squares[j], and is compared
+    with levels[k]. Writes the squared distances from the last subspace into `left`, and the flags; returns
+    the number of columns flagged.
     """
     n = squares.size
     for j in range(n):
@@ -28,15 +29,15 @@ def contenders(P, squares, levels, doubt, left, flags):  # type: ignore[no-untyp
 
 @njit(cache=True, nogil=True)
 def squared_lengths(X, bits, squares):  # type: ignore[no-untyped-def]
-    """Find the squared lengths of the columns, in one reading of contiguous rows, four at a time.
+    """Compute the squared lengths of the columns of X, reading its contiguous rows once, four at a time.
 
-    `bits` is the memory of X seen as integers, whose signs are those of the entries; returns whether one is
-    negative (minus zero is). Signs can be joined in any order, so that they cost next to nothing; a minimum
-    cannot.
+    `bits` is a view of X as integers, which have the signs of the entries; returns whether an entry is
+    negative (minus zero counts as negative). Combining the bits by "or" is vectorised and costs next to
+    nothing, unlike a minimum.
     """
     m, n = X.shape
     signs = 0
-    for start in range(0, n, 2048):  # what stays in the first cache
+    for start in range(0, n, 2048):  # so many columns stay in the L1 cache
         stop = min(start + 2048, n)
         for j in range(start, stop):
             squares[j] = 0.0

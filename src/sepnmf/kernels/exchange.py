@@ -1,23 +1,71 @@
-"""Least squares over h ≥ 0 through inner products, and the best exchange of one atom for another.
+"""Nonnegative least squares from inner products, and the best exchange of one atom for another.
 
-For each column c, min ‖c − Σ_j h_j a_j‖² over h ≥ 0 is known through G = (a_iᵀa_j), b = (a_jᵀc) and ‖c‖².
-The passive set P (the entries of h that may be positive) comes with the Cholesky factor L of G[P, P] and y
-= L⁻¹b[P]; it explains ‖y‖² of ‖c‖². This squares the condition number of the atoms, and is meant for trying
-very many exchanges; `activeset` is the accurate one.
+For each column c, min ‖c − Σ_j h_j a_j‖² over h ≥ 0 is determined by G = (a_iᵀa_j), b = (a_jᵀc) and ‖c‖². It
+is solved with the Cholesky factor L of G[P, P], where P is the passive set (the entries of h that may be
+positive). With y = L⁻¹b[P] the squared residual is ‖c‖² − ‖y‖². These normal equations square the condition
+number of the atoms and are meant for trying very many exchanges; `activeset` is accurate.
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-DEPENDENT = 1e-12  # an atom that has less than this part of its squared length to itself is not let in
-ROUNDING = 1e-11
+DEPENDENT = 1e-12  # least squared distance of an atom from the span of the others, relative to its square
+ROUNDING = 1e-11  # slopes that are smaller, relative to the lengths, are taken for zero
+
+
+class Passive(NamedTuple):
+    """Passive set of one column, in the first entries of arrays that have room for all atoms."""
+
+    P: Any  # indices of the atoms
+    L: Any  # Cholesky factor of G[P, P]
+    y: Any  # L⁻¹b[P]
+
+
+class PassiveSets(NamedTuple):
+    """Passive sets of all columns: entry or row j of each array belongs to column j."""
+
+    sizes: Any
+    P: Any
+    L: Any
+    y: Any
+
+
+class Problem(NamedTuple):
+    """Weighted nonnegative least squares for many columns, as inner products."""
+
+    G: Any  # of the atoms with each other
+    B: Any  # of the columns (rows of B) with the atoms
+    lengths: Any  # Euclidean norms of the columns
+    w: Any  # weights of the columns in the objective
+
+
+class Solution(NamedTuple):
+    """Solution of a `Problem`."""
+
+    H: Any  # row j has the weights of the atoms in column j
+    E: Any  # squared residuals of the columns
+
+
+class Candidates(NamedTuple):
+    """Columns that may take the place of an atom; row or entry c of each array belongs to candidate c."""
+
+    F: Any  # inner products with the columns
+    K: Any  # inner products with the atoms
+    squares: Any  # squared lengths
+    perp: Any  # squared distances from the span of the other atoms, see `gain_bound`
+    bound: Any  # upper bounds on the gain, see `gains`
 
 
 @njit(cache=True, nogil=True)
-def append(row, square, dot, p, P, L, y):  # type: ignore[no-untyped-def]
-    """Let an atom in as the p-th, with inner products `row` with the others; whether it is independent."""
+def append(row, square, dot, p, passive):  # type: ignore[no-untyped-def]
+    """Add an atom to a passive set of size p, except for its index; return whether it is independent.
+
+    `row` has its inner products with the atoms, `square` and `dot` those with itself and with the column.
+    """
+    P, L, y = passive
     rest = square
     for a in range(p):
         value = row[P[a]]
@@ -35,8 +83,9 @@ def append(row, square, dot, p, P, L, y):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def back(p, L, y, z):  # type: ignore[no-untyped-def]
-    """Weights of the passive set."""
+def back_substitute(p, passive, z):  # type: ignore[no-untyped-def]
+    """Write the weights of the passive set, the solution of Lᵀz = y, into z."""
+    _, L, y = passive
     for a in range(p - 1, -1, -1):
         value = y[a]
         for k in range(a + 1, p):
@@ -45,15 +94,15 @@ def back(p, L, y, z):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def keep_positive(p, value, G, b, h, P, L, y):  # type: ignore[no-untyped-def]
-    """Drop the atoms of the passive set whose `value` is not positive; return how many stay."""
+def keep_positive(p, value, G, b, h, passive):  # type: ignore[no-untyped-def]
+    """Remove the atoms of the passive set whose `value` is not positive; return the number of those kept."""
     kept = 0
     while kept < p and value[kept] > 0.0:
         kept += 1
     for a in range(kept, p):
-        j = P[a]
-        if value[a] > 0.0 and append(G[j], G[j, j], b[j], kept, P, L, y):
-            P[kept] = j
+        j = passive.P[a]
+        if value[a] > 0.0 and append(G[j], G[j, j], b[j], kept, passive):
+            passive.P[kept] = j
             kept += 1
         else:
             h[j] = 0.0
@@ -61,25 +110,25 @@ def keep_positive(p, value, G, b, h, P, L, y):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def nonnegative(G, b, length, skip, h, P, L, y, z, barred):  # type: ignore[no-untyped-def]
+def nonnegative(G, b, length, skip, h, passive, z, barred):  # type: ignore[no-untyped-def]
     """Solve for one column of this length from the support of h, without atom `skip`; return the size of P.
 
-    The active-set method of Lawson and Hanson; see `activeset.least_squares`.
+    The active-set method of Lawson and Hanson; see `activeset.least_squares`. `z` and `barred` are workspace.
     """
-    r = b.size
+    P, r = passive.P, b.size
     p = 0
     for j in range(r):
         barred[j] = j == skip or G[j, j] <= 0.0
-        if h[j] > 0.0 and not barred[j] and append(G[j], G[j, j], b[j], p, P, L, y):
+        if h[j] > 0.0 and not barred[j] and append(G[j], G[j, j], b[j], p, passive):
             P[p] = j
             p += 1
         else:
             h[j] = 0.0
     before = -1
     while p != before:
-        back(p, L, y, z)
+        back_substitute(p, passive, z)
         before = p
-        p = keep_positive(p, z, G, b, h, P, L, y)
+        p = keep_positive(p, z, G, b, h, passive)
     for a in range(p):
         h[P[a]] = z[a]
     for _ in range(10 * r + 10):
@@ -95,10 +144,10 @@ def nonnegative(G, b, length, skip, h, P, L, y, z, barred):  # type: ignore[no-u
                 best, found = slope, j
         if found < 0:
             break
-        barred[found] = True  # until h changes: if it cannot come in, its slope was rounding error
-        if not append(G[found], G[found, found], b[found], p, P, L, y):
+        barred[found] = True  # until h changes: if it cannot enter, its slope was rounding error
+        if not append(G[found], G[found, found], b[found], p, passive):
             continue
-        back(p + 1, L, y, z)
+        back_substitute(p + 1, passive, z)
         if z[p] <= 0.0:
             continue
         P[p] = found
@@ -116,33 +165,34 @@ def nonnegative(G, b, length, skip, h, P, L, y, z, barred):  # type: ignore[no-u
                 h[P[a]] = z[a]
             if blocking < 0:
                 break
-            p = keep_positive(p, z, G, b, h, P, L, y)
-            back(p, L, y, z)
+            p = keep_positive(p, z, G, b, h, passive)
+            back_substitute(p, passive, z)
     return p
 
 
 @njit(cache=True, nogil=True)
 def solve(G, B, squares, skip, H, E, lo, hi, sums):  # type: ignore[no-untyped-def]
-    """Solve for rows lo … hi − 1 of B, from and into those of H; E gets what is not explained."""
+    """Solve for rows lo … hi − 1 of B, from and into those of H; write the squared residuals into E."""
     r = G.shape[0]
-    P, L, barred = np.empty(r, np.int64), np.empty((r, r)), np.empty(r, np.bool_)
-    y, z = np.empty(r), np.empty(r)
+    passive = Passive(np.empty(r, np.int64), np.empty((r, r)), np.empty(r))
+    z, barred = np.empty(r), np.empty(r, np.bool_)
     for j in range(lo, hi):
-        p = nonnegative(G, B[j], math.sqrt(squares[j]), skip, H[j], P, L, y, z, barred)
+        p = nonnegative(G, B[j], math.sqrt(squares[j]), skip, H[j], passive, z, barred)
         explained = 0.0
         for a in range(p):
-            explained += y[a] * y[a]
+            explained += passive.y[a] * passive.y[a]
         E[j] = max(squares[j] - explained, 0.0)
 
 
 @njit(cache=True, nogil=True)
-def most_gained(slope, square, perp, rest):  # type: ignore[no-untyped-def]
-    """Bound on what a candidate explains of a column that leaves `rest`, along which its slope is this.
+def gain_bound(slope, square, perp, rest):  # type: ignore[no-untyped-def]
+    """Upper bound on the decrease of the squared residual `rest` of a column if a candidate joins the atoms.
 
-    With c the candidate and ρ the residual, the objective is convex along the way to its minimum, with slope
-    at least −2cᵀρ in the candidate's weight and no negative one in any other, and curvature at least
-    ‖c_⊥‖² = `perp`: (cᵀρ)₊²/‖c_⊥‖² is a bound, and what is left another. `perp` is 0 for a candidate in the
-    span of the others, for which only the second holds, and negative for a column that is no candidate.
+    With the candidate c, the residual ρ and `slope` = cᵀρ: on the way to its minimum the objective is convex,
+    its derivative is at least −2cᵀρ in the candidate's weight and nonnegative in the others, and its
+    curvature is at least ‖c_⊥‖² = `perp`, where c_⊥ is the part of c orthogonal to the atoms. So
+    (cᵀρ)₊²/‖c_⊥‖² is a bound, and `rest` is another. `perp` is 0 for a candidate in the span of the atoms,
+    for which only the second bound holds, and negative for a column that is not a candidate.
     """
     if slope <= ROUNDING * math.sqrt(square * rest) or perp < 0.0:
         return 0.0
@@ -151,40 +201,56 @@ def most_gained(slope, square, perp, rest):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def gains(S, squares, perp, w, E, out):  # type: ignore[no-untyped-def]
-    """Upper bounds on what each candidate would explain if it joined the atoms: into `out`.
+    """Write into `out` upper bounds on the decrease of the objective if a candidate joins the atoms.
 
-    S has the candidates' inner products with the residuals of the columns, w weighs the columns and E is what
-    they leave; `squares` and `perp` are of the candidates.
+    S has the inner products of the candidates with the residuals of the columns, w the weights of the columns
+    and E their squared residuals; `squares` and `perp` belong to the candidates, see `Candidates`.
     """
     for c in range(len(S)):
         out[c] = 0.0
         for j in range(S.shape[1]):
-            out[c] += w[j] * most_gained(S[c, j], squares[c], perp[c], E[j])
+            out[c] += w[j] * gain_bound(S[c, j], squares[c], perp[c], E[j])
 
 
 @njit(cache=True, nogil=True)
-def factor(G, B, H, sizes, P, L, y):  # type: ignore[no-untyped-def]
-    """Passive sets, Cholesky factors and y of the solutions in the rows of H."""
-    for j in range(len(H)):
+def passive_sets(G, B, H):  # type: ignore[no-untyped-def]
+    """Passive sets of the solutions in the rows of H, with room for one more atom in each."""
+    n, r = H.shape
+    widest = 0
+    for j in range(n):
+        positive = 0
+        for i in range(r):
+            positive += H[j, i] > 0.0
+        widest = max(widest, positive)
+    widest += 1
+    sizes, P = np.empty(n, np.int64), np.empty((n, widest), np.int64)
+    L, y = np.empty((n, widest, widest)), np.empty((n, widest))
+    for j in range(n):
         p = 0
-        for i in range(H.shape[1]):
-            if H[j, i] > 0.0 and append(G[i], G[i, i], B[j, i], p, P[j], L[j], y[j]):
+        for i in range(r):
+            if H[j, i] > 0.0 and append(G[i], G[i, i], B[j, i], p, Passive(P[j], L[j], y[j])):
                 P[j, p] = i
                 p += 1
         sizes[j] = p
+    return PassiveSets(sizes, P, L, y)
 
 
 @njit(cache=True, nogil=True)
-def search(F, K, squares, lengths, perp, bound, order, G, B, H, E, w, k, need, sizes, P, L, y):  # type: ignore[no-untyped-def]
-    """Candidate that, in place of atom k, explains most above `need`; −1 if none does.
+def best_exchange(candidates, order, problem, solution, k, need):  # type: ignore[no-untyped-def]
+    """Return the candidate that gains most in place of atom k, if its gain exceeds `need`; −1 if none does.
 
-    G, B, H, E: the problem without atom k. Candidates are tried in the given order of their bounds, columns
-    in the order of their share in it, and a candidate is given up when what is left cannot help it.
+    The solution is the one without atom k. Candidates are tried in the order of their
+    bounds, columns in the order of their shares in a bound. A candidate is rejected as soon as its gain so
+    far and the shares of the columns that remain cannot exceed `need`.
     """
+    F, K, squares, perp, bound = candidates
+    G, B, lengths, w = problem
+    H, E = solution
+    sizes, P, L, y = passive_sets(G, B, H)
     n, r = H.shape
     Gc, b, h, share = G.copy(), np.empty(r), np.empty(r), np.empty(n)
-    P2, L2, barred = np.empty(r, np.int64), np.empty((r, r)), np.empty(r, np.bool_)
-    y2, z = np.empty(r), np.empty(r)
+    other = Passive(np.empty(r, np.int64), np.empty((r, r)), np.empty(r))
+    z, barred = np.empty(r), np.empty(r, np.bool_)
     best = -1
     for c in order:
         if bound[c] <= need:
@@ -193,7 +259,7 @@ def search(F, K, squares, lengths, perp, bound, order, G, B, H, E, w, k, need, s
             slope = F[c, j]
             for a in range(sizes[j]):
                 slope -= K[c, P[j, a]] * H[j, P[j, a]]
-            share[j] = w[j] * most_gained(slope, squares[c], perp[c], E[j])
+            share[j] = w[j] * gain_bound(slope, squares[c], perp[c], E[j])
         Gc[k] = K[c]
         Gc[:, k] = K[c]
         Gc[k, k] = squares[c]
@@ -203,32 +269,32 @@ def search(F, K, squares, lengths, perp, bound, order, G, B, H, E, w, k, need, s
                 break
             left -= share[j]
             p = sizes[j]
-            alone = append(K[c], squares[c], F[c, j], p, P[j], L[j], y[j])
-            if not alone:
+            passive = Passive(P[j], L[j], y[j])
+            if not append(K[c], squares[c], F[c, j], p, passive):
                 continue
-            back(p + 1, L[j], y[j], z)
-            settled = True
+            back_substitute(p + 1, passive, z)
+            optimal = True
             for a in range(p + 1):
-                settled = settled and z[a] > 0.0
+                optimal = optimal and z[a] > 0.0
             for i in range(r):
-                if not settled:
+                if not optimal:
                     break
                 if i != k and H[j, i] == 0.0:
                     slope = B[j, i] - Gc[i, k] * z[p]
                     for a in range(p):
                         slope -= G[i, P[j, a]] * z[a]
-                    settled = slope <= ROUNDING * lengths[j] * math.sqrt(G[i, i])
-            if settled:
+                    optimal = slope <= ROUNDING * lengths[j] * math.sqrt(G[i, i])
+            if optimal:
                 gain += w[j] * min(y[j, p] * y[j, p], E[j])
                 continue
             b[:] = B[j]
             b[k] = F[c, j]
             h[:] = H[j]
             h[k] = z[p] if z[p] > 0.0 else 0.0
-            q = nonnegative(Gc, b, lengths[j], -1, h, P2, L2, y2, z, barred)
+            q = nonnegative(Gc, b, lengths[j], -1, h, other, z, barred)
             explained = 0.0
             for a in range(q):
-                explained += y2[a] * y2[a]
+                explained += other.y[a] * other.y[a]
             gain += w[j] * max(E[j] - max(lengths[j] * lengths[j] - explained, 0.0), 0.0)
         if gain > need:
             best, need = c, gain

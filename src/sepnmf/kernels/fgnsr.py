@@ -1,4 +1,4 @@
-"""The step of an accelerated projected gradient method on Ω, fused over a block of rows."""
+"""Fused step of an accelerated projected gradient method on Ω, for a block of rows."""
 
 from numba import njit
 
@@ -7,14 +7,16 @@ from sepnmf.kernels.splitting import lengths
 
 
 @njit(cache=True, nogil=True)
-def advance(first, X, X_old, G, beta, step, cost, w, diag, diag_old, sizes):  # type: ignore[no-untyped-def]
+def advance(first, iterates, G, beta, step, cost, w, sizes):  # type: ignore[no-untyped-def]
     """Write P_Ω(Y − step·G − diag(cost)), with Y = X + β(X − X_old), over X_old.
 
-    G holds the rows of the gradient from `first` on and is spoilt; only those rows are written, and none
-    depends on another. `diag` and `diag_old` are the diagonals of X and X_old; where both are zero so
-    are the rows, which are then not touched. The search for a row's diagonal entry starts from that of Y.
-    `sizes` receives the squared change and the squared length of each row.
+    `iterates` is (X, diag, X_old, diag_old), the last two iterates with their diagonals; a row of X is zero
+    if its diagonal entry is. G has the rows of the gradient from `first` on and is overwritten; only those
+    rows are written, and none depends on another. Rows that are zero and stay so are not touched. The
+    search for a row's diagonal entry starts from that of Y. `sizes` receives the squared change and the
+    squared length of each row.
     """
+    X, diag, X_old, diag_old = iterates
     for k in range(G.shape[0]):
         i = first + k
         x, new, z = X[i], X_old[i], G[k]

@@ -1,8 +1,10 @@
-"""Sparse bookkeeping of Frank–Wolfe on n simplices at once.
+"""Sparse iterates of the Frank–Wolfe method on n simplices.
 
-After t steps of size 2/(t + 1) a column of C is a mean of the t vertices it was sent to, the s-th with
-weight 2s/(t(t + 1)). So C = V·2/(t(t + 1)) with whole numbers V: v_ij is the sum of the steps that sent
-column j to row i. Column j has `count[j]` nonzeros, at rows `index[j]` with `value[j]`.
+After t steps of size 2/(t + 1) a column of C is a weighted mean of the t vertices chosen for it, the s-th
+with weight 2s/(t(t + 1)). So C = V·2/(t(t + 1)) with a matrix V of integers: v_ij is the sum of the numbers s
+of the steps in which vertex i was chosen for column j. In the kernels V is a tuple of arrays (index, value,
+count, peak, used): column j has `count[j]` nonzeros, at rows `index[j]` with values `value[j]`; `peak[i]` is
+the largest entry of row i and `used[i]` the number of its nonzeros.
 """
 
 import math
@@ -11,12 +13,12 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def send(choice, t, index, value, count, peak, used):  # type: ignore[no-untyped-def]
-    """Send each column to the row chosen for it in step t: v_ij += t.
+def add_vertices(choice, t, V):  # type: ignore[no-untyped-def]
+    """Add step t, in which vertex i = choice[j] was chosen for column j: v_ij += t.
 
-    `peak` (the largest entry of each row of V) and `used` (its nonzeros) follow. `index` and `value` must
-    have a free place in each column.
+    There must be room for one more nonzero in each column.
     """
+    index, value, count, peak, used = V
     for j in range(choice.size):
         i = choice[j]
         k = 0
@@ -32,8 +34,9 @@ def send(choice, t, index, value, count, peak, used):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def row_sums(index, value, count, peak, used, scale, total):  # type: ignore[no-untyped-def]
+def row_sums(V, scale, total):  # type: ignore[no-untyped-def]
     """Write Σ_j exp(scale·(v_ij − peak_i)), over all n columns, into `total`."""
+    index, value, count, peak, used = V
     n = peak.size
     for i in range(n):
         total[i] = (n - used[i]) * math.exp(-scale * peak[i])
@@ -44,12 +47,13 @@ def row_sums(index, value, count, peak, used, scale, total):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def penalise(H, first, index, value, count, peak, total, scale, lam, inner):  # type: ignore[no-untyped-def]
-    """Add what the penalty's gradient at the nonzeros exceeds that at a zero of the same row.
+def penalise(H, first, V, total, scale, lam, inner):  # type: ignore[no-untyped-def]
+    """Add to H, at the nonzeros of V, the penalty's gradient less that at a zero of the same row.
 
     Row k of H belongs to column first + k of C, and so does `inner`, which receives Σ_i v_ij e_ij, where
     e_ij = exp(scale·(v_ij − peak_i))/total_i is the gradient of the smoothed maximum of row i.
     """
+    index, value, count, peak, _ = V
     for k in range(H.shape[0]):
         j = first + k
         inner[j] = 0.0

@@ -1,22 +1,22 @@
 """Row-wise loops over Ω = {X ≥ 0 : x_ii ≤ 1, w_i x_ij ≤ w_j x_ii}.
 
-In a row only the diagonal entry t = x_ii is unknown: given t, the others are clipped to [0, u_j t] with
-u_j = w_j / w_i. Every function takes the last diagonal as a start and leaves the new one in its place.
+In each row the diagonal entry t = x_ii is the only unknown: given t, the other entries are clipped to
+[0, u_j t], u_j = w_j / w_i. The iterations for t start from the last diagonal, which they overwrite.
 """
 
 import math
 
 from numba import njit
 
-# Sums may be added in any order, the same in each run; NaN and infinity keep their meaning.
+# Fast-math flags: sums may be reordered (in the same way in each run); NaN and infinity are respected.
 SUMS = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def overhang(z, w, level):  # type: ignore[no-untyped-def]
+def excess_sums(z, w, level):  # type: ignore[no-untyped-def]
     """Σ w_j z_j and Σ w_j² over the entries z_j above w_j·level.
 
-    They are masked by a product, not by a branch: that is what compilers turn into vector instructions.
+    The condition selects a weight instead of branching, so that the loop is vectorised.
     """
     zero = z.dtype.type(0)
     top, bottom = zero, zero
@@ -31,18 +31,18 @@ def overhang(z, w, level):  # type: ignore[no-untyped-def]
 def diagonal(z, own, w, own_w, cap, start):  # type: ignore[no-untyped-def]
     """Diagonal entry of the projection of a row onto its row of Ω, with x_ii ≤ cap.
 
-    `own` and `own_w` are the row's entry and weight on the diagonal; in z itself that entry is zero, so that
-    no sum sees it (nor does a loop have to step over it, which would keep it from being vectorised).
+    `own` and `own_w` are the row's entry and weight on the diagonal. In z the diagonal entry must be zero, so
+    that it does not contribute to sums and loops need no branch, which would prevent vectorisation.
 
-    It is the root of t − z_i − Σ_j u_j max(z_j − u_j t, 0), which is increasing, concave and
-    piecewise linear: Newton's first step from anywhere lands left of the root, the others climb to it
-    and end on the right piece after finitely many.
+    t is the root of t − z_i − Σ_j u_j max(z_j − u_j t, 0), which is increasing, concave and piecewise linear.
+    The first step of Newton's method from any start is at most the root; after it the steps increase and
+    reach the root after finitely many.
     """
     one = z.dtype.type(1)
     zero, scale = one - one, one / own_w
     t = start
     for step in range(z.size + 2):
-        top, bottom = overhang(z, w, t * scale)
+        top, bottom = excess_sums(z, w, t * scale)
         new = min(max((own + top * scale) / (one + bottom * scale * scale), zero), cap)
         if new == t or (step > 0 and new < t):
             break
@@ -54,7 +54,8 @@ def diagonal(z, own, w, own_w, cap, start):  # type: ignore[no-untyped-def]
 def clip_row(x, w, level):  # type: ignore[no-untyped-def]
     """Clip x to [0, w·level], in place.
 
-    Returns the sum, Σw and Σw² over the entries cut from above, and the number of those left as they were.
+    Returns the sum of the result, Σw and Σw² over the entries above their bounds, and the number of entries
+    that are not changed.
     """
     one = x.dtype.type(1)
     zero = one - one
@@ -73,7 +74,7 @@ def clip_row(x, w, level):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def project(Z, shift, w, diag, out, lo, hi, sums):  # type: ignore[no-untyped-def]
-    """Write rows lo … hi − 1 of P_Ω(Z − shift) into `out`; sums: their sum, its derivative in the shift."""
+    """Write rows lo … hi − 1 of P_Ω(Z − shift) into `out`; sums: Σ x_ij and its derivative in the shift."""
     total, slope = 0.0, 0.0
     for i in range(lo, hi):
         z, x = Z[i], out[i]
@@ -94,10 +95,11 @@ def project(Z, shift, w, diag, out, lo, hi, sums):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def capped_angle(a, i, tau, w):  # type: ignore[no-untyped-def]
+def capped_scaling(a, i, tau, w):  # type: ignore[no-untyped-def]
     """Root θ of (θ − 1)·ν(θ) = τ, where ν(θ) is the norm of the row (1, clip(a/θ, 0, u)).
 
-    Returned with ν and dν/dτ. ν lies between 1 and ν(1), which brackets θ; Newton inside.
+    Returns θ, ν and dν/dτ. As ν ≥ 1, θ is between 1 and 1 + τ; Newton's method with bisection in that
+    bracket.
     """
     scale = 1.0 / w[i]
     low, high = 0.0, tau
@@ -137,9 +139,10 @@ def capped_angle(a, i, tau, w):  # type: ignore[no-untyped-def]
 def shrink_rows(A, tau, w, diag, out, lo, hi, sums):  # type: ignore[no-untyped-def]
     """Write rows lo … hi − 1 of argmin_V τ Σ_i ‖V_i:‖₂ + ½‖V − A‖² over Ω into `out`.
 
-    Without the cap x_ii ≤ 1 a row of Ω is a cone, and the answer is the row's projection onto it,
-    shortened by τ. Where that breaks the cap, x_ii = 1 and the row is clip(a/θ, 0, u), θ = 1 + τ/‖v‖.
-    `diag` is the start for the cone's diagonal. Sums: Σ_i ‖V_i:‖₂ and its derivative in τ.
+    Without the constraint x_ii ≤ 1 the rows of Ω are cones, and the solution is the projection of the row
+    onto its cone, with its norm reduced by τ. If that violates x_ii ≤ 1, then x_ii = 1 and the row is
+    clip(a/θ, 0, u), θ = 1 + τ/‖v‖. `diag` has the diagonal of the projection onto the cones, to start from.
+    Sums: Σ_i ‖V_i:‖₂ and its derivative in τ.
     """
     n = A.shape[0]
     total, slope = 0.0, 0.0
@@ -168,7 +171,7 @@ def shrink_rows(A, tau, w, diag, out, lo, hi, sums):  # type: ignore[no-untyped-
             total += norm - tau
             slope -= 1.0
             continue
-        theta, norm, rate = capped_angle(a, i, tau, w)
+        theta, norm, rate = capped_scaling(a, i, tau, w)
         for j in range(n):
             x[j] = min(max(a[j] / theta, 0.0), w[j] * scale)
         x[i] = 1.0

@@ -1,6 +1,6 @@
 """One round of block principal pivoting for min ‖c − Rh‖ over h ≥ 0, for many right-hand sides at once.
 
-A passive set (the entries of h that may be positive) is an integer: bit j stands for entry j.
+A passive set (the entries of h that may be positive) is stored as an integer: bit j is set if it contains j.
 """
 
 import math
@@ -26,7 +26,7 @@ def factor(G, P, p, L):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def solve(G, P, p, L, V):  # type: ignore[no-untyped-def]
-    """From V = b[P] to V[:p] = h[P[:p]] = G⁻¹b there and V[p:] = the slopes Gh − b of the others."""
+    """Replace V = b[P] by the solution h on the passive set P[:p], in V[:p], and the other slopes Gh − b."""
     r, width = V.shape
     for k in range(p):
         for i in range(k):
@@ -54,16 +54,17 @@ def solve(G, P, p, L, V):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def pivot(G, B, sizes, tol, order, sets, H, P, L, V):  # type: ignore[no-untyped-def]
-    """Solve on the passive sets of the columns in `order`, then exchange all that has the wrong sign.
+def pivot(G, B, sizes, tol, order, sets, H, width):  # type: ignore[no-untyped-def]
+    """Solve on the passive sets of the columns in `order`, then exchange all entries with the wrong sign.
 
     The diagonal of G is ones. Columns with the same set should be next to each other in `order`: a run of
-    them, up to the width of V, shares one factor and is solved side by side. An entry of h becomes active
+    up to `width` of them shares one factor and is solved side by side. An entry of h becomes active
     when it is negative, and passive when its slope is below −tol·(‖c‖ + Σh), the rounding error of a zero
     slope; `sizes` has the ‖c‖. A column where nothing is exchanged is finished and written to H; the
     others are left at the front of `order`, and their number is returned.
     """
-    r, width = V.shape
+    r = len(G)
+    P, L, V = np.empty(r, np.intp), np.empty((r, r)), np.zeros((r, width))
     one = np.int64(1)
     left, start = 0, 0
     while start < order.size:

@@ -6,11 +6,11 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def share(log_kappa: float, p: float) -> float:
+def log_root(log_kappa: float, p: float) -> float:
     """Logarithm of the root x of x + κ x^(p−1) = 1, for p > 1 and any κ > 0 (given as log κ).
 
-    In u = log x the left side's logarithm is convex and increasing with slopes between 1 and p − 1,
-    so Newton from the right is monotone; it starts at most log 2 too high.
+    As a function of u = log x the logarithm of the left side is convex and increasing, with slopes between 1
+    and p − 1. So Newton's method is monotone from a start above the root, here by at most log 2.
     """
     u = min(0.0, -log_kappa / (p - 1.0))
     for _ in range(60):
@@ -28,13 +28,13 @@ def share(log_kappa: float, p: float) -> float:
 def shrink_power(a, gamma, p, out):  # type: ignore[no-untyped-def]
     """Write argmin_x γ (Σx)^p + ½‖x − a‖² over x ≥ 0 into `out` and return Σx, for a ≥ 0.
 
-    The answer is max(a − τ, 0) with τ = pγs^(p−1), s = Σ max(a − τ, 0). On a set of k entries that sum
-    to S, s + kpγs^(p−1) = S; the root on any superset of the surviving entries gives a threshold
-    that is not too high, so cutting and solving again can only stop at the right set.
+    The solution is max(a − τ, 0) with τ = pγs^(p−1), s = Σ max(a − τ, 0). On a set of k entries with sum S,
+    s solves s + kpγs^(p−1) = S. On any superset of the support of the solution the threshold is not too high,
+    so removing the entries below it and solving again ends at the support.
 
-    Everything is done in logarithms, so that no power overflows, and past half the largest entry the
-    distance δ of the threshold from that entry is kept instead of τ: survivors then have full
-    relative accuracy however hard the shrinking.
+    Powers are computed through logarithms to avoid overflow. If τ exceeds half the largest entry, its
+    distance δ from that entry is used instead of τ: the result then has full relative accuracy even if
+    nearly everything is removed.
     """
     peak = 0.0
     for i in range(a.size):
@@ -64,7 +64,7 @@ def shrink_power(a, gamma, p, out):  # type: ignore[no-untyped-def]
             break
         count = k
         log_kappa = math.log(k * p) + math.log(gamma) + (p - 2.0) * math.log(kept)
-        u = share(log_kappa, p)
+        u = log_root(log_kappa, p)
         tau = kept * (math.exp(log_kappa + (p - 1.0) * u) / k)
         delta = (kept * math.exp(u) + gaps) / k
         near_peak = 2.0 * tau >= peak

@@ -1,6 +1,7 @@
-"""Passes of DCA's inner loop over blocks of rows.
+"""Fused passes of DCA's inner loop over blocks of rows.
 
-The inner loop's multiplier Z is the difference of D = X + Z (with the last X), at which V was found, and V.
+The multiplier of the inner loop is not stored: Z = D − V, where D = X + Z (with the last X and Z) is the
+point at which V was computed.
 """
 
 from numba import njit
@@ -9,8 +10,9 @@ from sepnmf.kernels.omega import SUMS
 
 
 @njit(cache=True, nogil=True)
-def combine(X, V, D, x, v, out, lo, hi, sums):  # type: ignore[no-untyped-def]
-    """Write x·X + v·(V − Z), Z = D − V, into `out`."""
+def combine(X, V, D, mix, out, lo, hi, sums):  # type: ignore[no-untyped-def]
+    """Write x·X + v·(V − Z), Z = D − V, (x, v) = mix, into `out`."""
+    x, v = mix
     for i in range(lo, hi):
         Xi, Vi, Di, row = X[i], V[i], D[i], out[i]
         for j in range(row.size):

@@ -1,11 +1,11 @@
-"""The weights' step of the vertex model: see `sepnmf.tuning.vertices`."""
+"""Update of the weights in the vertex model, see `sepnmf.tuning.vertices`."""
 
 import math
 
 import numpy as np
 from numba import njit
 
-from sepnmf.kernels.exchange import nonnegative
+from sepnmf.kernels.exchange import Passive, nonnegative
 
 
 @njit(cache=True, nogil=True)
@@ -15,8 +15,8 @@ def weigh(G, B, squares, owner, H, E):  # type: ignore[no-untyped-def]
     E gets ‖m_j‖² − 2b_jᵀh + hᵀGh.
     """
     r = G.shape[0]
-    P, L, barred = np.empty(r, np.int64), np.empty((r, r)), np.empty(r, np.bool_)
-    y, z = np.empty(r), np.empty(r)
+    passive = Passive(np.empty(r, np.int64), np.empty((r, r)), np.empty(r))
+    z, barred = np.empty(r), np.empty(r, np.bool_)
     for j in range(len(B)):
         k = owner[j]
         if k >= 0:
@@ -24,7 +24,7 @@ def weigh(G, B, squares, owner, H, E):  # type: ignore[no-untyped-def]
             H[j, k] = 1.0
             E[j] = squares[j] - 2.0 * B[j, k] + G[k, k]
             continue
-        p = nonnegative(G, B[j], math.sqrt(squares[j]), -1, H[j], P, L, y, z, barred)
+        p = nonnegative(G, B[j], math.sqrt(squares[j]), -1, H[j], passive, z, barred)
         E[j] = squares[j]
         for a in range(p):
-            E[j] -= y[a] * y[a]
+            E[j] -= passive.y[a] * passive.y[a]

@@ -1,17 +1,16 @@
 """ADMM-P, the paper's Algorithm 2."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from sepnmf.kernels import consensus
 from sepnmf.matrix import MatrixLike, Negative
-from sepnmf.methods._iteration import NOTHING, Broken, Callback, Init, Problem, Run, frobenius
+from sepnmf.methods._iteration import ZERO_NORM, Callback, Init, IterationFailed, Problem, Run, frobenius
 from sepnmf.methods._method import method
 from sepnmf.methods._picking import Pick
-from sepnmf.model.norms import Cut, Form, Warmth
+from sepnmf.model.norms import Form, Shrinkage, WarmStart
 from sepnmf.model.problem import powered
 from sepnmf.parallel import Workers
 from sepnmf.selection import Selection
@@ -80,11 +79,11 @@ def admm(
     lam : float
         Weight λ > 0 of the ratio.
     rho : sequence of three floats
-        Penalties (ρ₁, ρ₂, ρ₃), all positive. When M is scaled by t, scale `lam` and `rho` by t².
+        Penalty parameters (ρ₁, ρ₂, ρ₃), all positive. When M is scaled by t, scale `lam` and `rho` by t².
     max_outer, max_inner : int, default 100 and 10
-        Bounds on the outer iterations, and on the inner ones of each.
+        Maximum number of outer iterations, and of inner iterations in each of them.
     tol, inner_tol : float, default 1e-5
-        A loop ends when X changes relatively by less than this. 0 runs to the bounds.
+        A loop ends when the relative change of X is less than this. 0 disables the test.
     init : None, "identity", "spa" or array_like of shape (n, n), default None
         X₀: the identity, SPA's columns with their nonnegative weights, or the matrix given.
     prox : {"exact", "paper"}, default "exact"
@@ -95,19 +94,19 @@ def admm(
     weights : array_like of shape (n,), optional
         Weights w of Ω; by default the l1 norms of the columns of M.
     negative : {"error", "clip", "allow"}, default "error"
-        What to do with negative entries of M: refuse them, set them to zero, or keep them.
+        How to treat negative entries of M: raise an error, set them to zero, or keep them.
     random_state : None, int or numpy.random.Generator, default None
         Used only when C = 0, where any Z of the right norm is a minimiser.
     n_jobs : int, optional
-        Threads, by default all cores; BLAS is held to one meanwhile, except for "nuclear", which leaves the
-        work to BLAS's own. The answer does not depend on their number.
+        Number of threads, by default all cores. BLAS is limited to one thread meanwhile, except for
+        "nuclear", which uses BLAS's own threads only. The result does not depend on the number of threads.
     callback : callable, optional
         Called with a `State` after each outer iteration; a true return value ends the run.
 
     Returns
     -------
     Selection
-        X is the last X-update (not W, so it need not lie in Ω). `history` has, per outer iteration, the
+        X is the last X-update (not W, so it need not be in Ω). `history` has, per outer iteration, the
         objective, ratio and fit at X, ‖X − Y‖_F, ‖X − Z‖_F and ‖X − W‖_F as "residual_y",
         "residual_z", "residual_w", the relative change, the inner iterations, the seconds so far.
 
@@ -124,16 +123,16 @@ def admm(
     Notes
     -----
     Cost: with q = min(m, n), an outer iteration is two products of 2qn² operations, and an inner one a pass
-    over n² entries, a few passes when the threshold is to be found (p > 1), or a singular value decomposition
-    of order n ("nuclear"). Memory: five n × n arrays, one or more besides for "nuclear".
+    over n² entries, a few passes when the threshold has to be computed (p > 1), or a singular value
+    decomposition of order n ("nuclear"). Memory: five n × n arrays, and at least one more for "nuclear".
 
-    When to use: n up to several thousand, and λ and ρ at hand (from other data of the same kind). "rows" asks
-    for few rows, which is what separability means; the entrywise ratio of l1-normalised data is least at
-    X = I.
+    When to use: n up to several thousand, and values of λ and ρ known from similar data. "rows" favours X
+    with few nonzero rows, which is what separability means; the entrywise ratio of l1-normalised data is
+    minimal at X = I.
 
     See Also
     --------
-    sepnmf.model.criticality : how far the answer is from a stationary point of the model.
+    sepnmf.model.criticality : distance of the result from a stationary point of the model.
 
     References
     ----------
@@ -168,13 +167,13 @@ def admm(
     inverse = (1.0 / (fit.squares + rho1)).astype(X0.dtype)
     # The multiplier U starts at zero and stays in the range of Mᵀ: U = ρ₁RᵀT, and neither U nor Y is formed.
     T = np.zeros_like(fit.R)
-    A = X0  # Y₀ = X₀, U₀ = 0; the inner loop takes copies
-    # The nuclear norm's work is all in BLAS and LAPACK, which have threads of their own.
+    A = X0  # Y₀ = X₀, U₀ = 0; the inner loop copies X₀
+    # With the nuclear norm nearly all time is spent in BLAS and LAPACK, which have their own threads.
     with Workers(len(X0), 1 if problem.norm.name == "nuclear" else n_jobs) as workers, run:
         inner = InnerLoop(problem, X0, (rho1, rho2, rho3), prox, workers, rng)
         run.last_usable = inner.before
         for _ in range(run.max_outer):
-            n_inner = inner.solve(A, run.max_inner, run.inner_tol, run.longest)
+            n_inner = inner.solve(A, run.max_inner, run.inner_tol, run.max_norm)
             misfit = fit.misfit(inner.X, workers)
             G = inverse * (misfit + rho1 * T)  # Y = X + RᵀG
             T -= G  # U ← U + ρ₁(X − Y)
@@ -200,10 +199,11 @@ def admm(
 
 
 class InnerLoop:
-    """The X-subproblem's ADMM, on the matrices X, C = X + V/ρ₂ and E = X + S/ρ₃ (see `kernels.consensus`).
+    """ADMM for the X-subproblem, on the matrices X, C = X + V/ρ₂ and E = X + S/ρ₃ (see `kernels.consensus`).
 
-    Z = ζC, V = ρ₂(1 − ζ)C, W = P_Ω(E), S = ρ₃(E − W); t is the diagonal of W. It is itself the `Point` at
-    which the X-update takes its proximal map.
+    The other matrices follow: Z = ζC, V = ρ₂(1 − ζ)C, W = P_Ω(E), S = ρ₃(E − W); t is the diagonal of W.
+    The penalty parameters are divided by their sum. The class implements `ImplicitMatrix` for the point at
+    which the X-update evaluates its proximal map; that matrix is formed only if the norm needs it.
     """
 
     def __init__(
@@ -221,51 +221,55 @@ class InnerLoop:
         self.X, self.C, self.E, self.before = (X0.copy() for _ in range(4))
         self.t = np.diag(X0).copy()
         self.zeta, self.size = 1.0, 0.0
-        self.warmth = Warmth(X0)
+        self.warm_start = WarmStart(X0)
         self.length = self.length_before = self.length_c = frobenius(X0)
-        self.w_is_e = True  # W⁰ = X₀ need not lie in Ω
+        self.w_is_e = True  # initially W = E = X₀, which need not be in Ω
         self.n_entries = X0.size
         self.ones = np.ones_like(self.t)
         self.double = X0.dtype == np.float64
         self.buffer: Floats | None = None
 
-    def solve(self, A: Floats, max_inner: int, tol: float, longest: float) -> int:
-        """Run inner iterations for this A, from V = S = 0 and the last Z and W; return how many."""
-        self.A = A
+    def solve(self, A: Floats, max_inner: int, tol: float, max_norm: float) -> int:
+        """Run inner iterations for this A, from V = S = 0 and the last Z and W; return their number."""
+        self.point = (A, self.C, self.E, self.t, self.problem.weights)
         lam, p = self.problem.lam / self.total, self.problem.p
         w, e = (0.0, self.rho3) if self.w_is_e else (self.rho3, 0.0)
-        self.mix = (self.rho1, self.rho2 * self.zeta, w, e)
+        self.mix = self.typed(self.rho1, self.rho2 * self.zeta, w, e)
         v_kept = s_kept = 0.0
         for j in range(1, max_inner + 1):  # noqa: B007
             gamma = ratio_step(lam, abs(self.zeta) * self.length_c)
-            cut = self.problem.norm.cut(self, gamma, p, self.form, self.warmth)
-            change = self.advance(cut, v_kept, s_kept)
-            if self.length > longest:
-                raise Broken("diverged")
+            shrinkage = self.problem.norm.shrinkage(self, gamma, p, self.form, self.warm_start)
+            change = self.advance(shrinkage, v_kept, s_kept)
+            if self.length > max_norm:
+                raise IterationFailed("diverged")
             self.update_z(lam / self.rho2 * powered(self.size, p))
-            self.mix = (self.rho1, self.rho2 * (2 * self.zeta - 1), 2 * self.rho3, -self.rho3)
+            self.mix = self.typed(self.rho1, self.rho2 * (2 * self.zeta - 1), 2 * self.rho3, -self.rho3)
             v_kept, s_kept = 1 - self.zeta, 1.0
             if change < tol:
                 break
         return j
 
-    def advance(self, cut: Cut, v_kept: float, s_kept: float) -> float:
-        """X-, W-, V- and S-update; return the relative change of X."""
-        A, mix = (self.A, self.mix) if cut.matrix is None else (cut.matrix, (1.0, 0.0, 0.0, 0.0))
-        factors = self.ones if cut.factors is None else cut.factors.astype(self.ones.dtype, copy=False)
-        arrays = (A, self.C, self.E, self.X, self.t, self.problem.weights)
-        numbers = self.typed(*mix, v_kept, s_kept)
-        sums = self.workers.run(consensus.advance, *arrays, *numbers, factors, *self.typed(cut.tau))
+    def advance(self, shrinkage: Shrinkage, v_kept: float, s_kept: float) -> float:
+        """Do the X-, W-, V- and S-updates; return the relative change of X."""
+        point, mix = self.point, self.mix
+        if shrinkage.matrix is not None:
+            point, mix = (shrinkage.matrix, *point[1:]), self.typed(1.0, 0.0, 0.0, 0.0)
+        factors = self.ones
+        if shrinkage.factors is not None:
+            factors = shrinkage.factors.astype(self.ones.dtype, copy=False)
+        v_kept, s_kept, tau = self.typed(v_kept, s_kept, shrinkage.tau)
+        step = (v_kept, s_kept, factors, tau)
+        sums = self.workers.run(consensus.advance, point, self.X, mix, step)
         size, moved, length_c, length = sums.tolist()
         if not math.isfinite(size + moved + length_c + length):
-            raise Broken("diverged")
+            raise IterationFailed("diverged")
         start, self.w_is_e = self.length, False
-        self.size = size if cut.size is None else cut.size
+        self.size = size if shrinkage.size is None else shrinkage.size
         self.length_c, self.length = math.sqrt(length_c), math.sqrt(length)
         return math.sqrt(moved) / start if start > 0.0 else math.inf
 
     def update_z(self, d: float) -> None:
-        """Z ← ζC, or where C = 0 a random matrix of the right norm."""
+        """Z ← ζC; if C = 0, a random matrix with the norm of a minimiser."""
         if self.length_c > 0.0:
             self.zeta = z_factor(d, self.length_c)
             return
@@ -274,56 +278,48 @@ class InnerLoop:
         self.zeta, self.length_c = 1.0, math.cbrt(d)
 
     def compare(self) -> tuple[float, float, float]:
-        """Relative change of X since the last call, ‖X − Z‖_F and ‖X − W‖_F; X is kept unless it is zero."""
-        keep = self.length > NOTHING
-        sums = self.workers.run(
-            consensus.compare,
-            self.X,
-            self.C,
-            self.E,
-            self.t,
-            self.problem.weights,
-            *self.typed(self.zeta),
-            self.before,
-            keep,
-        )
+        """Return the relative change of X since the last call, ‖X − Z‖_F and ‖X − W‖_F.
+
+        X is stored for the next call (and as last usable iterate) unless it is zero.
+        """
+        keep = self.length > ZERO_NORM
+        (zeta,) = self.typed(self.zeta)
+        sums = self.workers.run(consensus.compare, self.point, self.X, zeta, self.before, keep)
         to_z, to_w, moved = map(math.sqrt, sums[:3].tolist())
         start, self.length_before = self.length_before, self.length
-        if start <= NOTHING and not keep:
-            raise Broken("collapsed")  # one zero iterate can be left again, two in a row are the end
-        return (moved / start if start > NOTHING else np.inf), to_z, to_w
+        if start <= ZERO_NORM and not keep:
+            # The iteration can recover from one zero iterate, but not from two in a row.
+            raise IterationFailed("collapsed")
+        return (moved / start if start > ZERO_NORM else np.inf), to_z, to_w
 
     def count_above(self, tau: float) -> tuple[float, float]:
-        """Number and sum of the absolute entries of the point above τ."""
-        count, total, *_ = self.run(consensus.count_above, *self.typed(tau)).tolist()
+        """Number and sum of the absolute entries above τ."""
+        sums = self.workers.run(consensus.count_above, self.point, self.mix, *self.typed(tau))
+        count, total, *_ = sums.tolist()
         return count, total
 
     def row_lengths(self) -> Floats:
-        """Euclidean norms of the rows of the point."""
+        """Euclidean norms of the rows."""
         lengths = np.empty(len(self.X))
-        self.run(consensus.measure_rows, lengths)
+        self.workers.run(consensus.measure_rows, self.point, self.mix, lengths)
         return lengths
 
     def matrix(self) -> Floats:
-        """The point, written down."""
+        """Form the matrix, in a buffer that the caller may overwrite."""
         if self.buffer is None:
             self.buffer = np.empty_like(self.X)
-        if not np.isfinite(self.run(consensus.combine, self.buffer)[0]):
-            raise Broken("diverged")
+        sums = self.workers.run(consensus.combine, self.point, self.mix, self.buffer)
+        if not np.isfinite(sums[0]):
+            raise IterationFailed("diverged")
         return self.buffer
 
-    def typed(self, *numbers: float) -> Sequence[Any]:
-        """Numbers as a pass computes with them: in the type of its arrays."""
-        return numbers if self.double else [np.float32(x) for x in numbers]
-
-    def run(self, kernel: Callable[..., None], last: Any) -> Floats:
-        """Run a pass that reads the point."""
-        arrays = (self.A, self.C, self.E, self.t, self.problem.weights)
-        return self.workers.run(kernel, *arrays, *self.typed(*self.mix), last)
+    def typed(self, *numbers: float) -> tuple[Any, ...]:
+        """Convert numbers to the type of the arrays, in which the kernels compute."""
+        return numbers if self.double else tuple(map(np.float32, numbers))
 
 
 def check_rho(rho: Sequence[float]) -> tuple[float, float, float]:
-    """Return the three penalties, each positive and finite."""
+    """Return the three penalty parameters, each positive and finite."""
     try:
         values = list(rho)
     except TypeError:
@@ -336,10 +332,10 @@ def check_rho(rho: Sequence[float]) -> tuple[float, float, float]:
 
 
 def ratio_step(lam: float, length: float) -> float:
-    """λ/‖Z‖_F, the weight of the numerator; the run has collapsed when Z is as good as zero."""
+    """λ/‖Z‖_F, the weight of the numerator; raises `IterationFailed` if it is not finite."""
     gamma = lam / length if length > 0.0 else math.inf
     if not math.isfinite(gamma):
-        raise Broken("collapsed")
+        raise IterationFailed("collapsed")
     return gamma
 
 
@@ -348,6 +344,6 @@ def z_factor(d: float, length: float) -> float:
     x = 27.0 * (d / length) / length / length
     if not math.isfinite(x):
         return math.cbrt(d) / length
-    # The paper's (27q + 2)² − 4 factored, so that neither a small nor a large q loses digits.
+    # The paper's (27q + 2)² − 4 is factored, which avoids cancellation for small q and overflow for large q.
     s = math.cbrt((x + 2.0 + math.sqrt(x) * math.sqrt(x + 4.0)) / 2.0)
     return (1.0 + s + 1.0 / s) / 3.0

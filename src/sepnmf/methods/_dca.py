@@ -7,10 +7,10 @@ import numpy as np
 
 from sepnmf.kernels import omega, splitting
 from sepnmf.matrix import MatrixLike, Negative
-from sepnmf.methods._iteration import NOTHING, Broken, Callback, Init, Problem, Run, frobenius
+from sepnmf.methods._iteration import ZERO_NORM, Callback, Init, IterationFailed, Problem, Run, frobenius
 from sepnmf.methods._method import method
 from sepnmf.methods._picking import Pick
-from sepnmf.model.norms import Form, Warmth
+from sepnmf.model.norms import Form, WarmStart
 from sepnmf.model.problem import powered
 from sepnmf.parallel import Workers
 from sepnmf.selection import Selection
@@ -84,10 +84,10 @@ def dca(
     ratio_weight : float, default 1
         Weight ω > 0 of the ratio in α_k; the paper's algorithm has 1.
     max_outer, max_inner : int, default 100 and 10
-        Bounds on the outer iterations, and on the inner ones of each.
+        Maximum number of outer iterations, and of inner iterations in each of them.
     tol, inner_tol : float, default 1e-5
-        The outer loop ends when X changes relatively by at most `tol`, an inner one when by less than
-        `inner_tol`.
+        The outer loop ends when the relative change of X is at most `tol`, an inner loop when it is less
+        than `inner_tol`.
     init : None, "identity", "spa" or array_like of shape (n, n), default None
         X₀: the identity, SPA's columns with their nonnegative weights, or the matrix given.
     v_update : {"exact", "projected"}, default "exact"
@@ -101,17 +101,17 @@ def dca(
     weights : array_like of shape (n,), optional
         Weights w of Ω; by default the l1 norms of the columns of M.
     negative : {"error", "clip", "allow"}, default "error"
-        What to do with negative entries of M: refuse them, set them to zero, or keep them.
+        How to treat negative entries of M: raise an error, set them to zero, or keep them.
     n_jobs : int, optional
-        Threads, by default all cores; BLAS is held to one meanwhile, except for "nuclear", which leaves the
-        work to BLAS's own. The answer does not depend on their number.
+        Number of threads, by default all cores. BLAS is limited to one thread meanwhile, except for
+        "nuclear", which uses BLAS's own threads only. The result does not depend on the number of threads.
     callback : callable, optional
         Called with a `State` after each outer iteration; a true return value ends the run.
 
     Returns
     -------
     Selection
-        X is the last X-update (not V, so it need not lie in Ω). `history` has, per outer iteration, the
+        X is the last X-update (not V, so it need not be in Ω). `history` has, per outer iteration, the
         objective, ratio and fit at X, ‖X − V‖_F as "residual_v", the relative change, the inner
         iterations, the seconds so far.
 
@@ -128,12 +128,12 @@ def dca(
     Notes
     -----
     Cost: with q = min(m, n), an inner iteration is two products of 2qn² operations, and a projection onto
-    Ω, a few when the threshold is to be found (p > 1), or tens of singular value decompositions of order n
-    (exact and "nuclear"). Memory: five n × n arrays, more for "nuclear" and for "projected".
+    Ω, several when the threshold has to be computed (p > 1), or tens of singular value decompositions of
+    order n (exact and "nuclear"). Memory: five n × n arrays, more for "nuclear" and for "projected".
 
     When to use: to compare with the paper. For p = 1 the default start X₀ = I is already a critical
-    point of the printed algorithm, and anchors are told apart by small differences of its diagonal. With
-    ``norm="rows"`` and ``ratio_weight=lam`` the scores of the others fall to zero.
+    point of the printed algorithm, and anchors differ from other columns only by small differences of the
+    diagonal. With ``norm="rows"`` and ``ratio_weight=lam`` the scores of the other columns become zero.
 
     References
     ----------
@@ -168,34 +168,34 @@ def dca(
 
     X = run.last_usable = X0
     size, length = problem.norm.value(X0), frobenius(X0)
-    # Z = D − V is not formed: D = X + Z is where V is found.
+    # Z = D − V is not formed; D = X + Z is the point at which the V-update is evaluated.
     V, D, *spare = (np.empty_like(X0) for _ in range(4))
-    warmth, number = Warmth(X0), X0.dtype.type
+    warm_start, number = WarmStart(X0), X0.dtype.type
     with Workers(len(X0), 1 if problem.norm.name == "nuclear" else n_jobs) as workers, run:
         for _ in range(run.max_outer):
-            if length <= NOTHING:
-                raise Broken("collapsed")
+            if length <= ZERO_NORM:
+                raise IterationFailed("collapsed")
             X_k, length_k = X, length
             alpha = ratio_weight * powered(size, p) / length
             pull = beta + alpha / length
             V[:] = D[:] = X_k
             for j in range(1, run.max_inner + 1):
                 X_last, length_last, X = X, length, spare[j % 2]
-                workers.run(splitting.combine, X_k, V, D, number(pull / sigma), number(rho / sigma), X)
+                workers.run(splitting.combine, X_k, V, D, (number(pull / sigma), number(rho / sigma)), X)
                 problem.fit.prox(X, sigma, workers)
                 moved, length = distances(workers.run(splitting.advance, X, X_last, V, D))
-                if length > run.longest:
-                    raise Broken("diverged")
+                if length > run.max_norm:
+                    raise IterationFailed("diverged")
                 if v_update == "exact":
-                    problem.norm.prox_omega(D, gamma, p, problem.weights, warmth, workers, V)
+                    problem.norm.prox_omega(D, gamma, p, problem.weights, warm_start, workers, V)
                 else:
-                    project_after_prox(problem, D, gamma, form, warmth, workers, V)
+                    project_after_prox(problem, D, gamma, form, warm_start, workers, V)
                 if moved < run.inner_tol * length_last:
                     break
             size = problem.norm.value(X)
             moved, residual = distances(workers.run(splitting.compare, X, X_k, V))
-            spare[j % 2] = X_k  # X is kept, X_k no longer needed
-            if length > NOTHING:
+            spare[j % 2] = X_k  # its memory is free now, while that of X is in use
+            if length > ZERO_NORM:
                 run.last_usable = X
             if run.ends(
                 X,
@@ -212,7 +212,7 @@ def dca(
 
 
 def check_forms(v_update: object, prox: object) -> Form:
-    """Return the form of the unconstrained map; the two options must not contradict each other."""
+    """Return the form of the unconstrained map, after checking that the two options are compatible."""
     check_choice(v_update, "v_update", ("exact", "projected"))
     if prox is None:
         return "paper" if v_update == "projected" else "exact"
@@ -225,27 +225,27 @@ def check_forms(v_update: object, prox: object) -> Form:
 
 
 def project_after_prox(
-    problem: Problem, A: Floats, gamma: float, form: Form, warmth: Warmth, workers: Workers, V: Floats
+    problem: Problem, A: Floats, gamma: float, form: Form, warm_start: WarmStart, workers: Workers, V: Floats
 ) -> None:
     """V ← P_Ω of the unconstrained proximal map at A: the paper's approximation of the V-update.
 
-    For p = 1 and the entrywise norm this is P_Ω(A − γ), one pass, if the diagonal is shrunk before: off the
-    diagonal, Ω makes the same of any two entries that are not positive.
+    For p = 1 and the entrywise norm this is P_Ω(A − γ), computed in one pass, if the diagonal of A is
+    soft-thresholded first: off the diagonal the projection sets all entries that are not positive to zero.
     """
     if problem.norm.name == "l1" and problem.p == 1:
         diagonal = A.diagonal().copy()
         np.fill_diagonal(A, np.sign(diagonal) * np.maximum(np.abs(diagonal) - gamma, 0) + gamma)
-        workers.run(omega.project, A, A.dtype.type(gamma), problem.weights, warmth.diag, V)
+        workers.run(omega.project, A, A.dtype.type(gamma), problem.weights, warm_start.diag, V)
         np.fill_diagonal(A, diagonal)
         return
     shrunk, _ = problem.norm.prox(A, gamma, problem.p, form)
     frobenius(shrunk)
-    workers.run(omega.project, np.ascontiguousarray(shrunk), 0.0, problem.weights, warmth.diag, V)
+    workers.run(omega.project, np.ascontiguousarray(shrunk), 0.0, problem.weights, warm_start.diag, V)
 
 
 def distances(squares: Floats) -> tuple[float, float]:
-    """Roots of the first two sums of a pass, or the end of the run when they are not finite."""
+    """Square roots of the first two sums of a pass; raises `IterationFailed` if they are not finite."""
     first, second = squares[:2].tolist()
     if not math.isfinite(first + second):
-        raise Broken("diverged")
+        raise IterationFailed("diverged")
     return math.sqrt(first), math.sqrt(second)

@@ -19,11 +19,11 @@ from sepnmf.typing import ArrayLike, Floats, Seed
 from sepnmf.validation import check_choice, check_count, check_generator, check_number, check_weights
 
 ALPHA = 0.05  # α₀ of Nesterov's constant-step scheme: the momentum starts at β = 0.93
-SPREAD = 0.01  # of p, so that no two columns cost the same
-FLOOR = 1e-3  # of ‖M‖²: keeps μ away from zero when SPA leaves no residual
+SPREAD = 0.01  # width of the interval from which the costs p are drawn, so that no two are equal
+FLOOR = 1e-3  # fraction of ‖M‖² in the initial μ, which keeps it positive if the residual of SPA is zero
 ADAPT_EVERY = 10  # iterations between two changes of μ
 ADAPT_RATE = 0.1  # first relative change of μ, halved whenever its direction turns
-TRACE_SLACK = 0.01  # relative distance from the trace target at which a run may end
+TRACE_SLACK = 0.01  # relative distance from the trace target at which the iteration may stop
 
 
 @method(
@@ -59,8 +59,8 @@ def fgnsr(
         X⁺ ← P_Ω(Y − (Mᵀ(MY − M) + μ diag(p))/L)
         Y  ← X⁺ + β(X⁺ − X),  or  Y ← X⁺ (a restart) when the objective has risen
 
-    with Nesterov's β for α₀ = 0.05, taken anew after a restart. p is random in 1 ± 0.005, which settles
-    ties between equal columns. Unless given, μ starts at (‖M − M_K H‖² + 0.001‖M‖²)/Σ_K p_k, K being SPA's
+    with Nesterov's β for α₀ = 0.05, reset by a restart. p is random in 1 ± 0.005, which breaks ties
+    between equal columns. Unless given, μ starts at (‖M − M_K H‖² + 0.001‖M‖²)/Σ_K p_k, K being SPA's
     columns and H their nonnegative weights; every ten iterations it grows when the trace of X is above
     its target and shrinks otherwise, by 10 %, and by half as much after each change of direction.
 
@@ -71,28 +71,28 @@ def fgnsr(
     r : int
         Number of anchors, 1 ≤ r ≤ n.
     mu : float, optional
-        Weight μ > 0 of the trace, kept as it is; when M is scaled by t, scale it by t². By default adapted.
+        Weight μ > 0 of the trace, which is then not adapted; when M is scaled by t, scale it by t².
     target : float, optional
-        Trace of X that the adapted μ aims at, by default r: for exactly separable data the trace of the
-        best X. Not used when `mu` is given.
+        Target for the trace of X when μ is adapted, by default r, the trace of the optimal X for exactly
+        separable data. Not used when `mu` is given.
     max_iter : int, default 5000
-        Bound on the iterations.
+        Maximum number of iterations.
     tol : float, default 1e-4
-        The run ends when X changes relatively by at most this and, while μ is adapted, its trace is
-        within 1 % of the target. 0 runs to the bound.
+        The iteration stops when the relative change of X is at most this and, if μ is adapted, the trace is
+        within 1 % of the target. 0 disables the test.
     pick : {"diag", "rows", "spa"}, default "diag"
         Anchors by largest diagonal entry of X, by largest row norm, or by SPA on the rows of X, which
         does not take two near-copies of one anchor.
     weights : array_like of shape (n,), optional
         Weights w of Ω; by default the l1 norms of the columns of M.
     negative : {"error", "clip", "allow"}, default "error"
-        What to do with negative entries of M: refuse them, set them to zero, or keep them.
+        How to treat negative entries of M: raise an error, set them to zero, or keep them.
     random_state : None, int or numpy.random.Generator, default None
-        For p. None draws a new p at every call; an integer makes calls repeatable.
+        Random generator or seed for p; an integer makes calls reproducible.
     n_jobs : int, optional
-        Threads; by default all cores. BLAS is held to one thread meanwhile.
+        Number of threads, by default all cores. BLAS is limited to one thread meanwhile.
     callback : callable, optional
-        Called as in `sepnmf.admm`, with X and the numbers of `history`; a true answer ends the run.
+        Called as in `sepnmf.admm`, with X and the numbers of `history`; a true return value ends the run.
 
     Returns
     -------
@@ -114,10 +114,11 @@ def fgnsr(
     -----
     Cost: with M = UΣVᵀ and R = ΣVᵀ an iteration is two products with R, 4·min(m, n)·n² operations, and a pass
     over X that takes the gradient step, the momentum and the projection together. Memory: two n × n
-    arrays. The number of threads does not change the answer beyond rounding.
+    arrays. The result depends on the number of threads only through rounding errors.
 
-    When to use: n up to a few thousand, and noise that defeats the greedy methods (a midpoint may stick
-    out further than an anchor). Near-copies of one anchor share its diagonal weight: use ``pick="spa"``.
+    When to use: n up to a few thousand, and noise so large that greedy methods fail (a mixed column may be
+    farther from the others than an anchor). Near-copies of one anchor share its diagonal weight: use
+    ``pick="spa"``.
 
     References
     ----------
@@ -198,7 +199,7 @@ def fgnsr(
 
 
 def first_mu(M: Floats, r: int, p: Floats) -> float:
-    """μ at which the trace costs as much as the residual of r columns chosen by SPA."""
+    """Initial μ: the penalty of r columns chosen by SPA equals their squared residual (plus `FLOOR`)."""
     anchors, _ = successive_projections(M, r)
     residual = M - M[:, anchors] @ nnls(M[:, anchors], M)
     price = float(np.linalg.norm(residual)) ** 2 + FLOOR * float(np.linalg.norm(M)) ** 2
@@ -206,13 +207,13 @@ def first_mu(M: Floats, r: int, p: Floats) -> float:
 
 
 def momentum(alpha: float) -> tuple[float, float]:
-    """The next α, root of α⁺² = (1 − α⁺)α², and the β of this step."""
+    """Nesterov's recursion: the next α, the root of α⁺² = (1 − α⁺)α², and the β of this step."""
     after = alpha * (np.sqrt(alpha**2 + 4.0) - alpha) / 2.0
     return after, alpha * (1.0 - alpha) / (alpha**2 + after)
 
 
 class Iterate:
-    """X and the X before it, with their residuals RX − R, moved by projected gradient steps of 1/L."""
+    """The last two iterates with their residuals RX − R, and the projected gradient step of length 1/L."""
 
     def __init__(self, R: Floats, weights: Floats, lipschitz: float, workers: Workers) -> None:
         n = R.shape[1]
@@ -229,29 +230,19 @@ class Iterate:
         return 0.5 * float(np.vdot(self.E, self.E))
 
     def advance(self, beta: float, price: Floats) -> float:
-        """One step with momentum β and prices μp of the diagonal; return ‖X⁺ − X‖_F/‖X⁺‖_F."""
+        """One step with momentum β and weights μp of the diagonal; return ‖X⁺ − X‖_F/‖X⁺‖_F."""
         cost = self.step * price
-        self.E_old -= self.E  # R(X + β(X − X_old)) − R = E + β(E − E_old), in place of E_old
+        self.E_old -= self.E  # E_old is overwritten by R(X + β(X − X_old)) − R = E + β(E − E_old)
         self.E_old *= -beta
         self.E_old += self.E
+
+        iterates = (self.X, self.diag, self.X_old, self.diag_old)
 
         def step_rows(worker: int) -> None:
             for block in self.workers.blocks[worker :: self.workers.count]:
                 gradient = self.gradients[worker][: block.stop - block.start]
                 np.matmul(self.Rt[block], self.E_old, out=gradient)
-                advance(
-                    block.start,
-                    self.X,
-                    self.X_old,
-                    gradient,
-                    beta,
-                    self.step,
-                    cost,
-                    self.weights,
-                    self.diag,
-                    self.diag_old,
-                    self.sizes,
-                )
+                advance(block.start, iterates, gradient, beta, self.step, cost, self.weights, self.sizes)
 
         def fit_columns(worker: int) -> None:
             part = self.workers.shares[worker]

@@ -14,9 +14,9 @@ from sepnmf.selection import Selection
 from sepnmf.typing import Floats, Seed
 from sepnmf.validation import check_choice, check_generator, check_number
 
-SPREAD = 0.01  # of p, so that no two columns cost the same
-SLACK = 1e-6  # least bound on a residual, and what counts as a violation: HiGHS is exact to 1e-7
-ADDED = 20  # rows, and columns, that may join in one round
+SPREAD = 0.01  # width of the interval from which the costs p are drawn, so that no two are equal
+SLACK = 1e-6  # smallest bound on a residual, and tolerance for violations; that of HiGHS is 1e-7
+MAX_ADDED = 20  # rows, and columns, added in one round at most
 
 
 @method(
@@ -36,38 +36,39 @@ def hottopixx(
     negative: Negative = "error",
     random_state: Seed = None,
 ) -> Selection:
-    r"""Separable NMF by linear programming, with rows and columns added as they are needed (Hottopixx).
+    r"""Separable NMF by linear programming, with row and column generation (Hottopixx).
 
     Minimises  pᵀdiag(X)  over  Ω = {X ≥ 0 : x_ii ≤ 1, w_i x_ij ≤ w_j x_ii},  w_j = ‖m_j‖₁,  subject to
 
         ‖m_j − Mx_j‖₁ ≤ noise·‖m_j‖₁  for every column j.
 
-    p is random in 1 ± 0.005, which settles ties between equal columns. The programme has n² unknowns, of
-    which few matter. From SPA's columns as the rows I and the columns J of X, each round
+    p is random in 1 ± 0.005, which breaks ties between equal columns. The linear programme has n² unknowns,
+    few of which are nonzero. Starting with SPA's columns as the set I of rows and the set J of columns of X,
+    each round
 
-    1. solves the programme with the rows in I only and the bounds for the columns in J only (HiGHS);
-    2. adds to I the rows whose reduced cost is negative, from the multipliers of the residuals;
-    3. adds to J the columns that the diagonal found does not allow to be represented, each a linear
-       programme of its own;
+    1. solves the programme restricted to the rows in I and to the constraints of the columns in J (HiGHS);
+    2. adds to I rows with negative reduced costs, computed from the multipliers of the residuals;
+    3. adds to J columns that cannot be represented within the bound with the diagonal found; each is tested
+       by a linear programme of its own.
 
-    and ends with the optimum of the whole programme when nothing was added.
+    If no row or column is added, X is optimal for the whole programme.
 
     Parameters
     ----------
     M : matrix_like of shape (m, n)
         Data, nonnegative, no zero column.
     r : int
-        Number of anchors, 1 ≤ r ≤ n. The programme does not know it.
+        Number of anchors, 1 ≤ r ≤ n. The linear programme does not depend on it.
     noise : float, default 0
-        Largest relative l1 residual of a column. When every column is disturbed by at most ε of its l1
-        norm, the true anchors satisfy noise = 2ε, up to order ε²; a smaller bound asks for more columns, a
-        larger one for fewer. Taken as 1e-6 when it is less.
+        Largest relative l1 residual of a column. If every column is perturbed by at most ε of its l1 norm,
+        the true anchors satisfy the constraints with noise = 2ε, up to order ε². A smaller bound selects more
+        columns, a larger one fewer. Values below 1e-6 are replaced by 1e-6.
     pick : {"diag", "rows", "spa"}, default "diag"
         Anchors by largest diagonal entry of X, by largest row norm, or by SPA on the rows of X.
     negative : {"error", "clip", "allow"}, default "error"
-        What to do with negative entries of M: refuse them, set them to zero, or keep them.
+        How to treat negative entries of M: raise an error, set them to zero, or keep them.
     random_state : None, int or numpy.random.Generator, default None
-        For p. None draws a new p at every call; an integer makes calls repeatable.
+        Random generator or seed for p; an integer makes calls reproducible.
 
     Returns
     -------
@@ -87,7 +88,7 @@ def hottopixx(
     with ``|I| + 2m`` unknowns. On data close to separable I and J stay near r and 2r; at worst they reach n.
     Memory: one n × n array, and ``m|I||J|`` numbers for the programme.
 
-    When to use: n up to several hundred, a known noise level, and an exact optimum wanted.
+    When to use: n up to several hundred, if the noise level is known and an exact optimum is needed.
 
     References
     ----------
@@ -112,19 +113,19 @@ def hottopixx(
     check_choice(pick, "pick", PICKS)
     p = 1.0 + SPREAD * (check_generator(random_state).random(n) - 0.5)
 
-    # With columns of l1 norm one, all weights are one too.
+    # After columns are scaled to l1 norm one, all weights w are one.
     weights = np.abs(data).sum(axis=0, dtype=np.float64)
     programme = Programme(data / weights, p, max(noise, SLACK))
-    programme.join(columns=first_columns(programme.M, r), rows=[])
+    programme.add(columns=first_columns(programme.M, r), rows=[])
     history: list[tuple[float, ...]] = []
     while True:
         objective = programme.solve()
         sizes = len(programme.rows), len(programme.columns)
-        rows, columns = programme.attractive_rows(), programme.broken_columns()
+        rows, columns = programme.improving_rows(), programme.violated_columns()
         history.append((objective, *sizes, time.perf_counter() - began))
         if not rows and not columns:
             break
-        programme.join(columns, rows)
+        programme.add(columns, rows)
 
     needed = int((np.diag(programme.X) > 0).sum())
     if needed < r:
@@ -147,15 +148,15 @@ def hottopixx(
 
 
 def first_columns(M: Floats, r: int) -> list[int]:
-    """SPA's columns, as many of r as the rank of M allows."""
+    """SPA's columns, min(r, rank of M) of them."""
     anchors, _ = successive_projections(M, min(r, int(np.linalg.matrix_rank(M))))
     return [int(j) for j in anchors]
 
 
 class Programme:
-    """min pᵀdiag(X) with x_ij ≤ x_ii ≤ 1 and ‖m_j − Mx_j‖₁ ≤ bound, on some rows and columns of X.
+    """min pᵀdiag(X) with x_ij ≤ x_ii ≤ 1 and ‖m_j − Mx_j‖₁ ≤ bound, restricted to some rows and columns of X.
 
-    The first rows are those of the columns, so that each of these can represent itself.
+    The rows include those of all columns, and begin with them, so that each column can represent itself.
     """
 
     def __init__(self, M: Floats, p: Floats, bound: float) -> None:
@@ -169,15 +170,15 @@ class Programme:
         """Rows of X that may be nonzero."""
         return self.columns + self.others
 
-    def join(self, columns: list[int], rows: list[int]) -> None:
-        """Add columns and rows; a column brings its own row."""
+    def add(self, columns: list[int], rows: list[int]) -> None:
+        """Add columns and rows; a column is also added as a row."""
         self.columns = self.columns + columns
         self.others = [i for i in self.others + rows if i not in self.columns]
 
     def solve(self) -> float:
-        """Find the best X on the rows and columns, and the multipliers Y of its residuals."""
+        """Solve the restricted programme for X and the multipliers Y of the residuals; return its optimum."""
         m, (k, c) = len(self.M), (len(self.rows), len(self.columns))
-        # The unknowns: the diagonal, the columns of X one after another, and their residuals' two parts.
+        # The unknowns: the diagonal, the columns of X, and the positive and negative parts of the residuals.
         residuals, columns = sparse.eye_array(c * m), sparse.eye_array(c)
         fit = [None, sparse.kron(columns, self.M[:, self.rows]), residuals, -residuals]
         own = sparse.csc_array((np.ones(c), (np.arange(c), np.arange(c) * (k + 1))), shape=(c, c * k))
@@ -198,14 +199,14 @@ class Programme:
         self.Y: Floats = found.eqlin.marginals[: c * m].reshape(c, m).T
         return float(found.fun)
 
-    def attractive_rows(self) -> list[int]:
-        """Rows whose reduced cost p_i − Σ_j max(m_iᵀy_j, 0) is negative, the most negative ones."""
+    def improving_rows(self) -> list[int]:
+        """Rows with the most negative reduced costs p_i − Σ_j max(m_iᵀy_j, 0)."""
         gain = np.maximum(self.M.T @ self.Y, 0.0).sum(axis=1) - self.p
         gain[self.rows] = -np.inf
-        return most(gain)
+        return largest_violations(gain)
 
-    def broken_columns(self) -> list[int]:
-        """Fill in the other columns of X as well as the diagonal allows; return the worst of the broken."""
+    def violated_columns(self) -> list[int]:
+        """Fit the other columns of X with this diagonal; return those that violate their bounds most."""
         m, diag = len(self.M), np.diag(self.X).copy()
         used = np.flatnonzero(diag > 0)
         residual = sparse.eye_array(m)
@@ -217,17 +218,17 @@ class Programme:
             found = minimise(cost, A_eq=A_eq, b_eq=self.M[:, j], bounds=entries + [(0, None)] * (2 * m))
             self.X[used, j] = found.x[: used.size]
             excess[j] = found.fun - self.bound
-        return most(excess)
+        return largest_violations(excess)
 
 
-def most(values: Floats) -> list[int]:
-    """Indices of the largest values that exceed the slack."""
-    order = np.argsort(-values, kind="stable")[:ADDED]
+def largest_violations(values: Floats) -> list[int]:
+    """Indices of the largest values that exceed `SLACK`, at most `MAX_ADDED` of them."""
+    order = np.argsort(-values, kind="stable")[:MAX_ADDED]
     return [int(i) for i in order if values[i] > SLACK]
 
 
 def minimise(cost: Floats, **constraints: Any) -> Any:
-    """Solve a linear programme that has a solution."""
+    """Solve a feasible, bounded linear programme; raises RuntimeError if HiGHS fails."""
     found = optimize.linprog(cost, method="highs", **constraints)
     if found.status != 0:
         raise RuntimeError(f"HiGHS did not solve the linear programme: {found.message}")

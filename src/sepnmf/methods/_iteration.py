@@ -1,4 +1,4 @@
-"""What the two ratio methods share: their input, their start, their history and how they end."""
+"""Common parts of `admm` and `dca`: input checks, initial iterate, history, stopping and result."""
 
 import time
 import warnings
@@ -20,16 +20,15 @@ from sepnmf.validation import check_choice, check_count, check_number, check_squ
 
 Init = ArrayLike | Literal["identity", "spa"] | None
 
-# Ω fixes the scale of X (x_ii ≤ 1). An X this short is rounding error around zero, and one this many times
-# longer than the longest element of Ω is not coming back.
-NOTHING = 1e-15
-RUNAWAY = 1e8
-WIDEST = 1e15
+# Ω fixes the scale of X (x_ii ≤ 1), so these bounds on ‖X‖_F need not be relative to the data.
+ZERO_NORM = 1e-15  # an X with a smaller norm is taken for zero
+DIVERGENCE_FACTOR = 1e8  # the iteration has diverged when ‖X‖_F exceeds the largest norm in Ω by this factor
+MAX_INIT_NORM = 1e15
 
 
 @dataclass(frozen=True)
 class State:
-    """What a callback sees after each outer iteration; X is a copy, None where a method has none yet."""
+    """Argument of a callback after each outer iteration; X is a copy, None if the method does not form it."""
 
     method: str
     n_outer: int
@@ -40,8 +39,8 @@ class State:
 Callback = Callable[[State], Any]
 
 
-class Broken(Exception):
-    """The iteration cannot go on; carries the status that says why."""
+class IterationFailed(Exception):
+    """The iteration cannot be continued; `status` says why."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status)
@@ -71,7 +70,7 @@ class Problem:
         weights: ArrayLike | None,
         negative: Negative,
     ) -> "Problem":
-        """Check what both methods are given."""
+        """Check the arguments that both methods have in common."""
         data = dense_data(M, negative)
         return cls(
             M=data,
@@ -84,7 +83,7 @@ class Problem:
         )
 
     def start(self, init: Init) -> Floats:
-        """X₀: the identity, SPA's columns with their NNLS weights, or the matrix given."""
+        """Return X₀: the identity, SPA's columns with their NNLS weights, or the matrix given."""
         n = self.M.shape[1]
         if init is None:
             init = "identity"
@@ -93,8 +92,10 @@ class Problem:
                 X = check_square(init, "init", n).astype(self.M.dtype)
             if not X.any():
                 raise ValueError("init is zero, where the ratio of norms is not defined.")
-            if not np.linalg.norm(X / WIDEST) <= 1.0:
-                raise ValueError(f"init is longer than {WIDEST:g}: X₀ should lie in Ω, or near it.")
+            if not np.linalg.norm(X / MAX_INIT_NORM) <= 1.0:
+                raise ValueError(
+                    f"the Frobenius norm of init exceeds {MAX_INIT_NORM:g}: X₀ should be in Ω or near it."
+                )
             return np.ascontiguousarray(X)
         check_choice(init, "init", ("identity", "spa"))
         X = np.eye(n, dtype=self.M.dtype)
@@ -108,8 +109,8 @@ class Problem:
 class Run:
     """History, stopping, timing and the result of one call of a ratio method.
 
-    Used as a context: inside it overflow is not an error but ends the loop, with the last usable
-    iterate kept.
+    Used as a context manager around the loop: overflow and `IterationFailed` end the loop and set the status
+    instead of raising, and the last usable iterate is returned.
     """
 
     def __init__(
@@ -137,9 +138,9 @@ class Run:
         self.callback = callback
         self.status: Status = "max_outer"
         self.rows: list[dict[str, float]] = []
-        self.last_usable: Floats  # set by the solver: the last finite, nonzero iterate, X₀ at first
+        self.last_usable: Floats  # set by the solver: the last finite, nonzero iterate, initially X₀
         w = problem.weights
-        self.longest = RUNAWAY * float(np.linalg.norm(w) * np.linalg.norm(1.0 / w))
+        self.max_norm = DIVERGENCE_FACTOR * float(np.linalg.norm(w) * np.linalg.norm(1.0 / w))
 
     def __enter__(self) -> "Run":
         self._errstate = np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -148,10 +149,10 @@ class Run:
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
         self._errstate.__exit__(None, None, None)
-        if isinstance(error, Broken):
+        if isinstance(error, IterationFailed):
             self.status = error.status
             return True
-        if isinstance(error, np.linalg.LinAlgError):  # an iterate on its way to overflow
+        if isinstance(error, np.linalg.LinAlgError):  # LAPACK fails on iterates that are about to overflow
             self.status = "diverged"
             return True
         return False
@@ -168,13 +169,14 @@ class Run:
         n_inner: int,
         residuals: dict[str, float],
     ) -> bool:
-        """Record one outer iteration; tell whether its rule is met or the callback stops the run.
+        """Record one outer iteration; return whether its stopping rule is met or the callback ends the run.
 
-        `size`, `length` and `fit`, the norms of X and ½‖MX − M‖², are known to the solver.
+        The solver passes what it has computed already: `size` = ‖X‖ in the norm of the numerator,
+        `length` = ‖X‖_F and `fit` = ½‖MX − M‖².
         """
         if not np.isfinite(fit):
-            raise Broken("diverged")
-        ratio = powered(size, self.problem.p) / length if length > NOTHING else np.inf
+            raise IterationFailed("diverged")
+        ratio = powered(size, self.problem.p) / length if length > ZERO_NORM else np.inf
         numbers = {
             "objective": self.problem.lam * ratio + fit,
             "ratio": ratio,
@@ -195,7 +197,7 @@ class Run:
         return met or stop
 
     def result(self) -> Selection:
-        """Pick the anchors from the last usable iterate and say how the run ended."""
+        """Select the anchors from the last usable iterate; warn if the run did not converge."""
         if self.status in WARNINGS:
             from sklearn.exceptions import ConvergenceWarning
 
@@ -234,8 +236,8 @@ WARNINGS: dict[str, str] = {
 
 
 def frobenius(A: Floats) -> float:
-    """Frobenius norm, or the end of the run when it is not finite."""
+    """Frobenius norm of `A`; raises `IterationFailed` if it is not finite."""
     length = float(np.linalg.norm(A))
     if not np.isfinite(length):
-        raise Broken("diverged")
+        raise IterationFailed("diverged")
     return length

@@ -2,13 +2,13 @@
 
 import time
 import warnings
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sepnmf.kernels.merit import penalise, row_sums, send
+from sepnmf.kernels.merit import add_vertices, penalise, row_sums
 from sepnmf.matrix import MatrixLike, Negative, dense_data
 from sepnmf.methods._iteration import Callback, State
 from sepnmf.methods._method import method
@@ -19,7 +19,7 @@ from sepnmf.selection import Selection, Status, best_first
 from sepnmf.typing import Floats, Ints, Sparse
 from sepnmf.validation import check_choice, check_count, check_number, check_rank
 
-LEAST_PLACES = 8  # nonzeros of a column of C that there is room for at first
+INITIAL_CAPACITY = 8  # nonzeros per column of C for which memory is allocated at first
 SIMPLEX_STEPS = 100
 
 
@@ -47,18 +47,19 @@ def merit(
 ) -> Selection:
     r"""Separable NMF by Frank–Wolfe with sparse coefficients (MERIT).
 
-    With the columns of M summed to one, minimises over C ≥ 0 with columns that sum to one
+    After the columns of M are scaled to sum to one, minimises over C ≥ 0 with columns that sum to one
 
         ‖M − MC‖²_F + λ Σ_i φ(C_i:),   φ(c) = ε log((1/n) Σ_j exp(c_j/ε)),
 
-    φ being a smooth stand-in for the largest entry of a row. From C = 0, in step t = 1, 2, …::
+    where φ is a smooth approximation of the largest entry of a row. From C = 0, in step t = 1, 2, …::
 
         G ← 2Mᵀ(MC − M) + λ∇φ
         S ← the vertices e_i, i = argmin_i g_ij for each column j
         C ← C + (S − C)·2/(t + 1)
 
-    The anchors are the rows of C with the largest maxima. The first step is of length one, so that the
-    start is forgotten. G is computed a block of columns at a time, and only the nonzeros of C are kept.
+    The anchors are the rows of C with the largest maxima. The first step has length one, so that the result
+    does not depend on the start. G is computed a block of columns at a time, and only the nonzeros of C are
+    stored.
 
     Parameters
     ----------
@@ -69,29 +70,31 @@ def merit(
     lam : float, optional
         Weight λ ≥ 0 of the penalty, for M with columns that sum to one; by default `merit_lam(M, r)`.
     smoothing : float, default 1e-5
-        ε > 0. A row of n equal entries has φ lower than its maximum by ε log n.
+        ε > 0. φ is lower than the maximum of the row by at most ε log n.
     max_iter : int, default 500
-        Bound on the iterations.
+        Maximum number of iterations.
     tol : float, default 0
-        The run ends when the duality gap, an upper bound on how much the objective can still fall, is at
-        most this part of the objective. With the default ε that takes far more than 500 iterations.
+        The iteration stops when the duality gap, an upper bound on the distance of the objective from its
+        minimum, is at most this fraction of the objective. With the default ε that takes far more than 500
+        iterations.
     pick : {"max", "sum"}, default "max"
         Anchors by largest row maximum of C, or by largest row sum. Before convergence many noisy columns
         represent themselves, which gives their rows large maxima too: with noise on every column the
-        sum is by far the better guide. The maximum does not forget an anchor that few columns use.
+        sum is by far the better criterion. The maximum also finds anchors that few columns use.
     negative : {"error", "clip", "allow"}, default "error"
-        What to do with negative entries of M: refuse them, set them to zero, or keep them.
+        How to treat negative entries of M: raise an error, set them to zero, or keep them.
     n_jobs : int, optional
-        Threads; by default all cores. BLAS is held to one thread meanwhile.
+        Number of threads, by default all cores. BLAS is limited to one thread meanwhile.
     callback : callable, optional
-        Called as in `sepnmf.admm`, with no X but the numbers of `history`; a true answer ends the run.
+        Called as in `sepnmf.admm`, with X = None and the numbers of `history`; a true return value ends the
+        run.
 
     Returns
     -------
     Selection
         X is C as a SciPy sparse array. `history` has, per iteration and before its step, the objective,
-        the fit ‖M − MC‖², the duality gap and the seconds so far. The status is "done" when the
-        iterations were all made and `tol` is 0.
+        the fit ‖M − MC‖², the duality gap and the seconds so far. If `tol` is 0, the status after
+        `max_iter` iterations is "done".
 
     Raises
     ------
@@ -106,13 +109,12 @@ def merit(
     Notes
     -----
     Cost: with R = ΣVᵀ from M = UΣVᵀ in place of M, 2·min(m, n)·n² operations an iteration.
-    Memory: a few arrays of the
-    size of M, 12 bytes for each nonzero of C (at most one new one in a column per iteration) and
-    108 × n numbers for each thread; nothing of size n².
+    Memory: a few arrays of the size of M, 12 bytes for each nonzero of C (an iteration adds at most one to
+    each column) and 108 × n numbers for each thread; no array of size n².
 
-    When to use: n so large that an n × n array does not fit. The answer depends on λ and, ε being small, on
-    the number of iterations: the method is stopped long before it converges. Where the penalty is too
-    strong, try a part of the rule, ``lam=0.1 * merit_lam(M, r)``.
+    When to use: n so large that an n × n array does not fit into memory. The result depends on λ and, since ε
+    is small, on the number of iterations: the method is stopped long before it converges. If the penalty is
+    too strong, use a fraction of the default, ``lam=0.1 * merit_lam(M, r)``.
 
     References
     ----------
@@ -130,7 +132,7 @@ def merit(
     began = time.perf_counter()
     R = Fit(unit_sums(M, negative)).R
     n: int = R.shape[1]
-    weight = rule(R, r) if lam is None else check_number(lam, "lam", strict=False)
+    weight = default_lam(R, r) if lam is None else check_number(lam, "lam", strict=False)
     smoothing = check_number(smoothing, "smoothing")
     max_iter = check_count(max_iter, "max_iter")
     tol = check_number(tol, "tol", strict=False)
@@ -174,16 +176,16 @@ def merit(
 
 
 def merit_lam(M: MatrixLike, r: int, *, negative: Negative = "error") -> float:
-    """λ by the rule of `merit`: ‖M − M_K C‖_F / r, with SPA's columns K and weights C on the simplex.
+    """Return the default λ of `merit`: ‖M − M_K C‖_F / r, with SPA's columns K and weights C on the simplex.
 
     Parameters
     ----------
     M : matrix_like of shape (m, n)
-        Data as for `merit`; its columns are summed to one first.
+        Data as for `merit`; its columns are scaled to sum to one first.
     r : int
         Number of anchors, 1 ≤ r ≤ n.
     negative : {"error", "clip", "allow"}, default "error"
-        What to do with negative entries of M.
+        How to treat negative entries of M.
 
     Returns
     -------
@@ -198,29 +200,29 @@ def merit_lam(M: MatrixLike, r: int, *, negative: Negative = "error") -> float:
     True
     """
     R = Fit(unit_sums(M, negative)).R
-    return rule(R, check_rank(r, R.shape[1]))
+    return default_lam(R, check_rank(r, R.shape[1]))
 
 
 def unit_sums(M: MatrixLike, negative: Negative) -> Floats:
-    """M with columns divided by their sums."""
+    """Return M with each column divided by its sum."""
     data = dense_data(M, negative)
     sums = data.sum(axis=0)
     if not sums.min() > 0:
         j = int(sums.argmin())
-        raise ValueError(f"column {j} of M sums to {sums[j]:g}, and MERIT divides by the sum: remove it.")
+        raise ValueError(f"column {j} of M sums to {sums[j]:g}, but MERIT needs positive sums: remove it.")
     scaled: Floats = data / sums
     return scaled
 
 
-def rule(R: Floats, r: int) -> float:
-    """‖R − R_K C‖_F / r; R = ΣVᵀ has the angles and lengths of M."""
+def default_lam(R: Floats, r: int) -> float:
+    """‖R − R_K C‖_F / r, which is the same for M = UR, as U has orthonormal columns."""
     anchors, _ = successive_projections(R, min(r, len(R)))
     W = R[:, anchors]
     return float(np.linalg.norm(R - W @ simplex_weights(W, R))) / r
 
 
 def simplex_weights(W: Floats, M: Floats) -> Floats:
-    """Columns on the simplex with WC ≈ M, by accelerated projected gradient steps for ½‖M − WC‖²."""
+    """Minimise ½‖M − WC‖² over columns of C in the simplex, by the accelerated projected gradient method."""
     gram, right = W.T @ W, W.T @ M
     step = 1.0 / float(np.linalg.norm(gram, 2))
     C: Floats = np.full_like(right, 1.0 / len(right))
@@ -235,7 +237,7 @@ def simplex_weights(W: Floats, M: Floats) -> Floats:
 
 
 def project_simplex(Z: Floats) -> Floats:
-    """Nearest point of the simplex to each column of Z."""
+    """Euclidean projection of each column of Z onto the simplex."""
     falling = -np.sort(-Z, axis=0)
     thresholds = (np.cumsum(falling, axis=0) - 1.0) / np.arange(1, len(Z) + 1)[:, None]
     last = (falling > thresholds).sum(axis=0) - 1
@@ -244,18 +246,18 @@ def project_simplex(Z: Floats) -> Floats:
 
 
 class Iterate:
-    """C as whole numbers V (see `sepnmf.kernels.merit`), with its residual E = RC − R."""
+    """The iterate C, stored as a matrix V of integers (see `sepnmf.kernels.merit`), and E = RC − R."""
 
     def __init__(self, R: Floats, lam: float, smoothing: float, workers: Workers) -> None:
         k, n = R.shape
         self.R, self.lam, self.smoothing, self.workers = R, lam, smoothing, workers
         self.t = 0
-        # [2E; 1]ᵀ[R; λb] is the gradient with every entry of C taken for a zero of its row, whose share
-        # in the penalty's gradient is b.
+        # leftᵀright = [2E; 1]ᵀ[R; λb] is the transposed gradient as if all entries of C were zero, where b
+        # is the gradient of the penalty at a zero entry of each row; `penalise` corrects the nonzeros.
         self.left, self.right = np.ones((k + 1, n), R.dtype), np.empty((k + 1, n), R.dtype)
         self.left[:k], self.right[:k] = -2 * R, R
-        self.index: NDArray[np.int32] = np.zeros((n, LEAST_PLACES), np.int32)
-        self.value: Ints = np.zeros((n, LEAST_PLACES), np.intp)
+        self.index: NDArray[np.int32] = np.zeros((n, INITIAL_CAPACITY), np.int32)
+        self.value: Ints = np.zeros((n, INITIAL_CAPACITY), np.intp)
         self.count, self.used, self.peak = (np.zeros(n, np.intp) for _ in range(3))
         self.total, self.inner = np.empty(n), np.empty(n)
         tallest = max(block.stop - block.start for block in workers.blocks)
@@ -266,11 +268,17 @@ class Iterate:
         """C = unit·V."""
         return 2.0 / (self.t * (self.t + 1)) if self.t else 0.0
 
+    @property
+    def entries(self) -> tuple[NDArray[Any], ...]:
+        """The matrix V, as the kernels take it."""
+        return self.index, self.value, self.count, self.peak, self.used
+
     def vertices(self) -> tuple[Ints, float]:
         """Find the row of least gradient for each column, and the duality gap ⟨C − S, G⟩."""
         n = self.R.shape[1]
         scale = self.unit / self.smoothing
-        row_sums(self.index, self.value, self.count, self.peak, self.used, scale, self.total)
+        V = self.entries
+        row_sums(V, scale, self.total)
         self.right[-1] = self.lam * np.exp(-scale * self.peak) / self.total
         choice, least = np.empty(n, np.intp), np.empty(n)
 
@@ -278,33 +286,22 @@ class Iterate:
             for block in self.workers.blocks[worker :: self.workers.count]:
                 H = self.gradients[worker][: block.stop - block.start]
                 np.matmul(self.left[:, block].T, self.right, out=H)
-                penalise(
-                    H,
-                    block.start,
-                    self.index,
-                    self.value,
-                    self.count,
-                    self.peak,
-                    self.total,
-                    scale,
-                    self.lam,
-                    self.inner,
-                )
+                penalise(H, block.start, V, self.total, scale, self.lam, self.inner)
                 choice[block] = H.argmin(axis=1)
                 least[block] = np.take_along_axis(H, choice[block, None], axis=1)[:, 0]
 
         self.workers.share(search)
         E = self.left[:-1]
-        at_C = 0.5 * float(np.vdot(E, E)) + float(np.vdot(E, self.R))  # ⟨RC, 2E⟩, with 2E kept
-        return choice, at_C + self.lam * self.unit * float(self.inner.sum()) - float(least.sum())
+        product = 0.5 * float(np.vdot(E, E)) + float(np.vdot(E, self.R))  # ⟨RC, 2E⟩, with 2E kept
+        return choice, product + self.lam * self.unit * float(self.inner.sum()) - float(least.sum())
 
     def move(self, choice: Ints) -> None:
-        """Take the step to the vertices chosen."""
+        """Take the Frank–Wolfe step towards the chosen vertices."""
         self.t += 1
         if self.count.max() == self.index.shape[1]:
             self.index = np.concatenate([self.index, np.zeros_like(self.index)], axis=1)
             self.value = np.concatenate([self.value, np.zeros_like(self.value)], axis=1)
-        send(choice, self.t, self.index, self.value, self.count, self.peak, self.used)
+        add_vertices(choice, self.t, self.entries)
         step = 2.0 / (self.t + 1)
         E = self.left[:-1]
         E *= 1.0 - step
@@ -315,12 +312,12 @@ class Iterate:
         return 0.25 * float(np.vdot(self.left[:-1], self.left[:-1]))
 
     def penalty(self) -> float:
-        """Σ_i φ(C_i:), after `vertices`."""
+        """Return Σ_i φ(C_i:); `vertices` must have been called for this C."""
         n = self.peak.size
         return float((self.smoothing * np.log(self.total / n) + self.unit * self.peak).sum())
 
     def coefficients(self) -> Sparse:
-        """C in compressed columns."""
+        """Return C as a sparse array in CSC format."""
         n = self.peak.size
         kept = np.arange(self.index.shape[1]) < self.count[:, None]
         starts = np.concatenate([[0], np.cumsum(self.count)])

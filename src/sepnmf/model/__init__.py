@@ -1,4 +1,4 @@
-"""What is minimised: norms and their ratio, proximal maps, the set Ω, objective, criticality."""
+"""The optimisation problem: norms and their ratio, proximal maps, the set Ω, objective, criticality."""
 
 from sepnmf.model.norms import NORMS, Norm, prox_power, prox_power_omega
 from sepnmf.model.omega import project_omega

@@ -6,8 +6,8 @@ singular vectors, row directions) and replaces the magnitudes a by
 
     argmin_{x ≥ 0}  γ (Σx)^p + ½‖x − a‖²  =  max(a − τ, 0),   τ = pγs^(p−1),   s = Σ max(a − τ, 0),
 
-which has one solution for every real p ≥ 1. So a norm is one class with one method, `split`; the
-others have defaults that a norm may replace by something faster.
+which has a unique solution for every real p ≥ 1. A norm is therefore a class with one abstract method,
+`split`; the other methods have default implementations that a norm may override by faster ones.
 """
 
 import math
@@ -19,7 +19,7 @@ import numpy as np
 from scipy import linalg
 
 from sepnmf.kernels import omega, shrink
-from sepnmf.model.low_rank import SPARE, WIDEST, threshold_low_rank
+from sepnmf.model.low_rank import MAX_RANK_FRACTION, OVERSAMPLING, threshold_low_rank
 from sepnmf.parallel import BLOCK, Workers
 from sepnmf.typing import ArrayLike, Floats
 from sepnmf.validation import (
@@ -32,31 +32,30 @@ from sepnmf.validation import (
 
 Form = Literal["exact", "paper"]
 
-# From a warm start two or three passes find the threshold; more than this and sorting it out is cheaper.
-MAX_PASSES = 30
-SMALLEST = 1e-5  # of s₁: for smaller thresholds singular values are not taken from a Gram matrix
+MAX_PASSES = 30  # to find a threshold, before the matrix is formed; from a warm start two or three suffice
+SMALLEST_THRESHOLD = 1e-5  # relative to s₁, for which singular values are computed from a Gram matrix
 
 
 class Split(NamedTuple):
-    """Magnitudes of a matrix, and the way back from new magnitudes to a matrix."""
+    """Magnitudes of a matrix, and a function that makes a matrix from new magnitudes."""
 
     magnitudes: Floats
     join: Callable[[Floats], Floats]
     printed_k: int  # the k of the paper's printed formula
 
 
-class Warmth:
-    """What a proximal map remembers from its last call, to start the next one from."""
+class WarmStart:
+    """Results of the last call of a proximal map, from which the next call starts."""
 
     def __init__(self, like: Floats) -> None:
-        self.diag = np.ones(len(like), like.dtype)
-        self.tau = 0.0
-        self.dual: Floats | None = None
-        self.basis: Floats | None = None  # right singular vectors
+        self.diag = np.ones(len(like), like.dtype)  # diagonal of the projection onto Ω
+        self.tau = 0.0  # threshold
+        self.dual: Floats | None = None  # dual variable of the general `Norm.prox_omega`
+        self.basis: Floats | None = None  # leading right singular vectors
 
 
-class Point(Protocol):
-    """A matrix that is known through passes over what it is made of, and written down only if it must be."""
+class ImplicitMatrix(Protocol):
+    """A matrix that is a combination of others; a norm may avoid forming it."""
 
     n_entries: int
 
@@ -67,16 +66,16 @@ class Point(Protocol):
         """Euclidean norms of the rows."""
 
     def matrix(self) -> Floats:
-        """The matrix, in a buffer that the caller may overwrite."""
+        """Form the matrix, in a buffer that the caller may overwrite."""
 
 
-class Cut(NamedTuple):
-    """What a proximal map does to a point: cut entries by τ and multiply rows, or replace it."""
+class Shrinkage(NamedTuple):
+    """A proximal map at a point: soft thresholding of the entries and scaling of the rows, or a matrix."""
 
-    tau: float = 0.0
-    factors: Floats | None = None
-    matrix: Floats | None = None
-    size: float | None = None  # the norm of the result, where it is known before the cut
+    tau: float = 0.0  # threshold of the entries
+    factors: Floats | None = None  # of the rows
+    matrix: Floats | None = None  # if given, it is the result
+    size: float | None = None  # norm of the result, if known in advance
 
 
 class Norm(ABC):
@@ -98,46 +97,55 @@ class Norm(ABC):
         x, size = shrink_vector(parts.magnitudes, gamma, p, form, parts.printed_k)
         return parts.join(x), size
 
-    def cut(self, point: Point, gamma: float, p: float, form: Form, warmth: Warmth) -> Cut:
-        """Proximal map of γ‖·‖^p at a point, as a cut."""
+    def shrinkage(
+        self, point: ImplicitMatrix, gamma: float, p: float, form: Form, warm_start: WarmStart
+    ) -> Shrinkage:
+        """Proximal map of γ‖·‖^p at a point that need not be formed."""
         X, size = self.prox(point.matrix(), gamma, p, form)
-        return Cut(matrix=X, size=size)
+        return Shrinkage(matrix=X, size=size)
 
     def prox_omega(
-        self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth, workers: Workers, V: Floats
+        self,
+        A: Floats,
+        gamma: float,
+        p: float,
+        weights: Floats,
+        warm_start: WarmStart,
+        workers: Workers,
+        V: Floats,
     ) -> float:
         """Write the proximal map of γ‖·‖^p + I_Ω at `A` into V; return its norm.
 
-        For any norm: accelerated proximal gradient on the dual, whose smooth part has gradient
-        P_Ω(A − S) with Lipschitz constant 1, restarted when it turns the wrong way. It ends when the
-        two primal points V = P_Ω(A − S) ∈ Ω and prox(S + V) agree to 1e-12 of ‖A‖ (in single
-        precision, to its rounding), or after 1000 steps.
+        The default, for any norm, is the accelerated proximal gradient method on the dual problem, whose
+        smooth part has gradient P_Ω(A − S) with Lipschitz constant 1, with gradient-based restarts of the
+        momentum. It ends when the two primal points V = P_Ω(A − S) ∈ Ω and prox(S + V) agree to 1e-12 of
+        ‖A‖ (in single precision, 50 machine epsilons), or after 1000 steps.
         """
-        S = np.zeros_like(A) if warmth.dual is None else warmth.dual
+        S = np.zeros_like(A) if warm_start.dual is None else warm_start.dual
         S_last, momentum = S, 1.0
-        enough = max(1e-12, 50 * float(np.finfo(A.dtype).eps)) * max(
+        tolerance = max(1e-12, 50 * float(np.finfo(A.dtype).eps)) * max(
             float(np.linalg.norm(A)), np.finfo(float).tiny
         )
         for _ in range(1000):
             next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
-            ahead = S + ((momentum - 1.0) / next_momentum) * (S - S_last)
-            workers.run(omega.project, A - ahead, 0.0, weights, warmth.diag, V)
-            twin, _ = self.prox(ahead + V, gamma, p)
-            S_last, S = S, ahead + V - twin
-            if np.linalg.norm(V - twin) <= enough:
+            extrapolated = S + ((momentum - 1.0) / next_momentum) * (S - S_last)
+            workers.run(omega.project, A - extrapolated, 0.0, weights, warm_start.diag, V)
+            prox_point, _ = self.prox(extrapolated + V, gamma, p)
+            S_last, S = S, extrapolated + V - prox_point
+            if np.linalg.norm(V - prox_point) <= tolerance:
                 break
-            if np.vdot(ahead - S, S - S_last) > 0:
+            if np.vdot(extrapolated - S, S - S_last) > 0:
                 next_momentum = 1.0
             momentum = next_momentum
-        warmth.dual = S
+        warm_start.dual = S
         return self.value(V)
 
 
 class SumOverRows(Norm):
-    """A norm that is a sum over the rows, so that a few of them can be taken apart at a time."""
+    """A norm that is a sum over the rows, and is computed a block of rows at a time to save memory."""
 
     def value(self, A: Floats) -> float:
-        """Return the norm of `A`, part by part."""
+        """Return the norm of `A`."""
         parts = (A[first : first + BLOCK] for first in range(0, len(A), BLOCK))
         return float(sum(super(SumOverRows, self).value(part) for part in parts))
 
@@ -155,37 +163,47 @@ class EntrywiseNorm(SumOverRows):
             A.size,
         )
 
-    def cut(self, point: Point, gamma: float, p: float, form: Form, warmth: Warmth) -> Cut:
-        """Soft thresholding: τ in a few passes, one when it is printed and none for p = 1.
+    def shrinkage(
+        self, point: ImplicitMatrix, gamma: float, p: float, form: Form, warm_start: WarmStart
+    ) -> Shrinkage:
+        """Soft thresholding at a τ found in a few passes; one pass for the paper's formula, none for p = 1.
 
-        Whatever entries a pass counts, the root of their own equation is not above τ; so from any start the
-        second guess is too low or right, later ones rise, and the same count twice means τ is found.
+        A pass counts the entries above the current τ and solves the equation for τ on these entries. The
+        root on any set of entries is at most the true threshold. So after the first pass the values of τ
+        increase, and τ is the threshold when two passes count the same entries.
         """
         if p == 1:
-            return Cut(tau=gamma)
+            return Shrinkage(tau=gamma)
         if form == "paper":
-            return Cut(tau=printed_threshold(point.count_above(-1.0)[1], gamma, p, point.n_entries))
-        tau, last = warmth.tau, -1.0
+            return Shrinkage(tau=printed_threshold(point.count_above(-1.0)[1], gamma, p, point.n_entries))
+        tau, last = warm_start.tau, -1.0
         for _ in range(MAX_PASSES):
             k, kept = point.count_above(tau)
             if k == 0 and tau > 0:
-                tau = 0.0  # a start above everything
+                tau = 0.0  # the start is above all entries
                 continue
             if k in (0.0, last):
-                warmth.tau = tau
-                return Cut(tau=tau)
+                warm_start.tau = tau
+                return Shrinkage(tau=tau)
             log_kappa = math.log(k * p) + math.log(gamma) + (p - 2) * math.log(kept)
-            u = shrink.share(log_kappa, p)
+            u = shrink.log_root(log_kappa, p)
             if u < math.log(1e-6):
-                break  # almost everything is cut: what is left would lose its digits
+                break  # nearly all of the entries' sum is removed, and the rest would be inaccurate
             tau, last = kept * (math.exp(log_kappa + (p - 1) * u) / k), k
-        return super().cut(point, gamma, p, form, warmth)
+        return super().shrinkage(point, gamma, p, form, warm_start)
 
     def prox_omega(
-        self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth, workers: Workers, V: Floats
+        self,
+        A: Floats,
+        gamma: float,
+        p: float,
+        weights: Floats,
+        warm_start: WarmStart,
+        workers: Workers,
+        V: Floats,
     ) -> float:
-        """P_Ω(A − τ): on Ω the norm is the plain sum, whose subgradient is the constant pγs^(p−1)."""
-        return solve_threshold(omega.project, A, gamma, p, weights, warmth, workers, V)
+        """P_Ω(A − τ): on Ω the norm is the sum of the entries, so its power has gradient τ = pγs^(p−1)."""
+        return solve_threshold(omega.project, A, gamma, p, weights, warm_start, workers, V)
 
 
 class NuclearNorm(Norm):
@@ -195,28 +213,32 @@ class NuclearNorm(Norm):
 
     def split(self, A: Floats) -> Split:
         """Singular values, attached to singular vectors."""
-        # Scaled, because LAPACK's own scaling starts too late for entries near 1e±150.
+        # Scaled here: LAPACK does not scale entries near 1e±150, whose squares overflow or underflow.
         peak = float(np.abs(A).max()) or 1.0
         U, s, Vt = decompose(A / peak)
         return Split(s * peak, lambda x: (U * x) @ Vt, A.size)
 
-    def cut(self, point: Point, gamma: float, p: float, form: Form, warmth: Warmth) -> Cut:
-        """Through the leading singular values only, once the rank is small."""
+    def shrinkage(
+        self, point: ImplicitMatrix, gamma: float, p: float, form: Form, warm_start: WarmStart
+    ) -> Shrinkage:
+        """Singular value thresholding, of the leading singular values only once the rank is small."""
         B = point.matrix()
-        if warmth.basis is not None and (form == "exact" or p == 1):
-            known = threshold_low_rank(B, gamma, p, warmth.basis)
+        if warm_start.basis is not None and (form == "exact" or p == 1):
+            known = threshold_low_rank(B, gamma, p, warm_start.basis)
             if known is not None:
-                X, size, warmth.basis = known
-                return Cut(matrix=X, size=size)
+                X, size, warm_start.basis = known
+                return Shrinkage(matrix=X, size=size)
         along, s, V = gram_decompose(B)
         left, size = shrink_vector(s, gamma, p, form, B.size)
-        if np.max(s - left) < SMALLEST * s[0]:
+        if np.max(s - left) < SMALLEST_THRESHOLD * s[0]:
             U, s, Vt = decompose(B)
             along, V = U * s, Vt.T
             left, size = shrink_vector(s, gamma, p, form, B.size)
         rank = int((left > 0).sum())
-        warmth.basis = np.ascontiguousarray(V[:, : rank + SPARE]) if rank < WIDEST * len(s) else None
-        return Cut(matrix=(along[:, :rank] * (left[:rank] / s[:rank])) @ V[:, :rank].T, size=size)
+        warm_start.basis = (
+            np.ascontiguousarray(V[:, : rank + OVERSAMPLING]) if rank < MAX_RANK_FRACTION * len(s) else None
+        )
+        return Shrinkage(matrix=(along[:, :rank] * (left[:rank] / s[:rank])) @ V[:, :rank].T, size=size)
 
     def value(self, A: Floats) -> float:
         """Return the sum of the singular values."""
@@ -234,21 +256,30 @@ class RowNorm(SumOverRows):
         safe = np.where(lengths > 0, lengths, 1)
         return Split(lengths, lambda x: A * (x / safe)[:, None], A.shape[0])
 
-    def cut(self, point: Point, gamma: float, p: float, form: Form, warmth: Warmth) -> Cut:
-        """Rows multiplied by what the vector map leaves of their norms."""
+    def shrinkage(
+        self, point: ImplicitMatrix, gamma: float, p: float, form: Form, warm_start: WarmStart
+    ) -> Shrinkage:
+        """Scale each row so that its norm is the one after shrinkage of the vector of row norms."""
         lengths = point.row_lengths()
         short, size = shrink_vector(lengths, gamma, p, form, len(lengths))
-        return Cut(factors=short / np.where(lengths > 0, lengths, 1), size=size)
+        return Shrinkage(factors=short / np.where(lengths > 0, lengths, 1), size=size)
 
     def prox_omega(
-        self, A: Floats, gamma: float, p: float, weights: Floats, warmth: Warmth, workers: Workers, V: Floats
+        self,
+        A: Floats,
+        gamma: float,
+        p: float,
+        weights: Floats,
+        warm_start: WarmStart,
+        workers: Workers,
+        V: Floats,
     ) -> float:
-        """Row by row at the threshold τ = pγs^(p−1), s = Σ_i ‖V_i:‖₂."""
-        return solve_threshold(omega.shrink_rows, A, gamma, p, weights, warmth, workers, V)
+        """Separate proximal maps of the rows, at the threshold τ = pγs^(p−1), s = Σ_i ‖V_i:‖₂."""
+        return solve_threshold(omega.shrink_rows, A, gamma, p, weights, warm_start, workers, V)
 
 
 def decompose(A: Floats) -> tuple[Floats, Floats, Floats]:
-    """Singular value decomposition; where LAPACK's fast way does not converge, by its sure one."""
+    """Singular value decomposition by gesdd; by gesvd if that does not converge."""
     try:
         U, s, Vt = np.linalg.svd(A, full_matrices=False)
     except np.linalg.LinAlgError:
@@ -257,10 +288,10 @@ def decompose(A: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def gram_decompose(A: Floats) -> tuple[Floats, Floats, Floats]:
-    """US, s and V of a singular value decomposition, in half the time, from the eigenvectors of AᵀA.
+    """US, s and V of the singular value decomposition, from the eigenvectors of AᵀA, in half the time.
 
-    Squaring costs digits, but few of them in a proximal map: it is A·f(AᵀA), and an error of ε s₁² in AᵀA
-    moves it by about ε s₁²/τ, τ the threshold. `SMALLEST` says for which τ that is too much.
+    Forming AᵀA loses accuracy, but little of it in a proximal map with threshold τ: the map is A·f(AᵀA), and
+    an error of ε s₁² in AᵀA changes it by about ε s₁²/τ. It is not used for τ below `SMALLEST_THRESHOLD`.
     """
     if A.dtype != np.float64 or not 1e-100 < np.abs(A).max(initial=0.0) < 1e100:
         U, s, Vt = decompose(A)
@@ -289,7 +320,7 @@ def row_lengths(A: Floats) -> Floats:
 
 
 def shrink_vector(a: Floats, gamma: float, p: float, form: Form, k: int) -> tuple[Floats, float]:
-    """argmin_{x ≥ 0} γ(Σx)^p + ½‖x − a‖² for a ≥ 0, and Σx; or what the printed formula has instead."""
+    """argmin_{x ≥ 0} γ(Σx)^p + ½‖x − a‖² for a ≥ 0, and Σx; or the paper's printed formula for it."""
     a = np.ascontiguousarray(a)
     if form == "paper":
         tau = printed_threshold(float(a.sum(dtype=np.float64)), gamma, p, k)
@@ -302,7 +333,7 @@ def shrink_vector(a: Floats, gamma: float, p: float, form: Form, k: int) -> tupl
 def printed_threshold(total: float, gamma: float, p: float, k: int) -> float:
     """Threshold pγg_p^(p−1) of the paper's printed formula, for k magnitudes with this total.
 
-    It is exact only when nothing is cut to zero.
+    It is exact only if no magnitude is set to zero.
     """
     total, kg = np.float64(total), k * gamma
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -328,18 +359,18 @@ def solve_threshold(
     gamma: float,
     p: float,
     weights: Floats,
-    warmth: Warmth,
+    warm_start: WarmStart,
     workers: Workers,
     V: Floats,
 ) -> float:
-    """Find τ = pγs(τ)^(p−1), where a pass of the kernel writes V(τ) and sums up s(τ) and s'(τ); return s.
+    """Solve τ = pγs(τ)^(p−1), where the kernel writes V(τ) and computes s(τ) and s'(τ); return s.
 
-    s falls with τ, so log τ − log(pγ) − (p−1) log s(τ) rises at a rate of at least one in log τ:
-    Newton in log τ, kept inside a bracket that bisection closes when Newton leaves it.
+    s decreases with τ, so log τ − log(pγ) − (p−1) log s(τ) increases in log τ with slope at least one. Its
+    root is found by Newton's method in log τ, with bisection when a step leaves the bracket.
     """
 
     def apply(tau: float) -> tuple[float, float]:
-        size, slope, *_ = workers.run(kernel, A, tau, weights, warmth.diag, V).tolist()
+        size, slope, *_ = workers.run(kernel, A, tau, weights, warm_start.diag, V).tolist()
         return size, slope
 
     if p == 1:
@@ -348,14 +379,14 @@ def solve_threshold(
     if size == 0.0:
         return size
     log_c = np.log(p) + np.log(gamma)
-    # Past the largest magnitude nothing is left; s(τ) ≤ s(0) bounds τ as well.
+    # Above the largest magnitude s is zero; s(τ) ≤ s(0) gives another upper bound on τ.
     low, high = 0.0, float(np.abs(A).max()) * np.sqrt(A.shape[1])
     log_bound = log_c + (p - 1) * np.log(size)
     if log_bound < np.log(high):
         high = float(np.exp(log_bound))
     if high == 0.0:  # the threshold is too small to be represented: V is the projection
         return size
-    tau = warmth.tau if low < warmth.tau < high else high
+    tau = warm_start.tau if low < warm_start.tau < high else high
     for _ in range(300):
         size, slope = apply(tau)
         error = np.log(tau) - log_c - (p - 1) * np.log(size) if size > 0 else np.inf
@@ -371,7 +402,7 @@ def solve_threshold(
         if abs(new - tau) <= 2e-16 * tau or not low < new < high:
             break
         tau = float(new)
-    warmth.tau = tau
+    warm_start.tau = tau
     return size
 
 
@@ -390,9 +421,9 @@ def prox_power(A: ArrayLike, gamma: float, p: float = 1, norm: str = "l1", form:
     norm : {"l1", "nuclear", "rows"}, default "l1"
         Sum of absolute entries, of singular values, or of the Euclidean norms of the rows.
     form : {"exact", "paper"}, default "exact"
-        "paper" is the closed form printed in the paper (p = 1, 2, 3, 4 only). It takes the number of
-        surviving magnitudes to be all of them: m·n for "l1" and "nuclear", m for "rows". For p ≥ 2
-        that is the minimiser only when nothing is cut to zero.
+        "paper" is the closed form printed in the paper (p = 1, 2, 3, 4 only). It assumes that all magnitudes
+        stay positive, m·n of them for "l1" and "nuclear" and m for "rows". For p ≥ 2 it is the minimiser
+        only if none becomes zero.
 
     Returns
     -------
@@ -416,9 +447,10 @@ def prox_power_omega(A: ArrayLike, gamma: float, p: float, weights: ArrayLike, n
 
     argmin_{X ∈ Ω}  γ‖X‖^p + ½‖X − A‖²_F
 
-    For "l1" and "rows" the answer is a projection at a threshold that solves one scalar equation. For
-    "nuclear" no closed form is known; it is found iteratively, to 1e-12 of ‖A‖_F in the optimality
-    conditions or by 1000 steps, which a γ that shrinks A to almost nothing can take.
+    For "l1" and "rows" it is computed row by row at a threshold that solves a scalar equation. For
+    "nuclear" no closed form is known; it is computed by an iteration that ends when the optimality conditions
+    hold to 1e-12 of ‖A‖_F, or after 1000 steps, which may be needed when γ is so large that the result is
+    close to zero.
 
     Parameters
     ----------
@@ -447,5 +479,5 @@ def prox_power_omega(A: ArrayLike, gamma: float, p: float, weights: ArrayLike, n
     w = scaled_weights(weights, array.shape[0])
     contiguous = np.ascontiguousarray(array)
     V = np.empty_like(contiguous)
-    find_norm(norm).prox_omega(contiguous, step, power, w, Warmth(V), Workers(w.size, 1), V)
+    find_norm(norm).prox_omega(contiguous, step, power, w, WarmStart(V), Workers(w.size, 1), V)
     return V

@@ -9,10 +9,10 @@ from sepnmf.validation import check_square, scaled_weights
 
 
 def project_omega(Z: ArrayLike, weights: ArrayLike) -> Floats:
-    """Nearest point of Ω = {X ≥ 0 : x_ii ≤ 1, w_i x_ij ≤ w_j x_ii}.
+    """Euclidean projection onto Ω = {X ≥ 0 : x_ii ≤ 1, w_i x_ij ≤ w_j x_ii}.
 
-    Row by row: given the diagonal entry t, the others are clipped to [0, (w_j / w_i) t], and t is the root
-    of an increasing, concave, piecewise linear function, found by Newton without sorting.
+    Rows are independent. Given the diagonal entry t, the others are clipped to [0, (w_j / w_i) t]; t is the
+    root of an increasing, concave, piecewise linear function, found by Newton's method without sorting.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def project_omega(Z: ArrayLike, weights: ArrayLike) -> Floats:
     References
     ----------
     N. Gillis and R. Luce, "A fast gradient method for nonnegative sparse regression with
-    self-dictionary", IEEE Trans. Image Process. 27 (2018), pose the set and project by sorting.
+    self-dictionary", IEEE Trans. Image Process. 27 (2018), introduce the set and project by sorting.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is minimised: λR_p(X) + ½‖MX − M‖²_F over Ω, and how far a point is from a solution."""
+"""The objective λR_p(X) + ½‖MX − M‖²_F over Ω, and the residual of its first-order condition."""
 
 import math
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from sepnmf.matrix import MatrixLike, dense_data
-from sepnmf.model.norms import Warmth, find_norm
+from sepnmf.model.norms import WarmStart, find_norm
 from sepnmf.parallel import Workers
 from sepnmf.typing import ArrayLike, Floats
 from sepnmf.validation import (
@@ -21,9 +21,9 @@ from sepnmf.validation import (
 class Fit:
     """The data term ½‖MX − M‖²_F.
 
-    With the singular value decomposition M = UΣVᵀ it is ½‖RX − R‖²_F, R = ΣVᵀ: the rows of R are orthogonal,
-    so that every linear system the solvers meet is diagonal. Singular values at the rounding
-    level of M are left out.
+    With the singular value decomposition M = UΣVᵀ it equals ½‖RX − R‖²_F, R = ΣVᵀ. The rows of R are
+    orthogonal, so that all linear systems in the solvers are diagonal. Singular values at the level of
+    rounding errors are omitted.
     """
 
     def __init__(self, M: Floats) -> None:
@@ -68,14 +68,14 @@ class Fit:
     def prox(self, C: Floats, sigma: float, workers: Workers) -> None:
         """C ← argmin_X ½‖MX − M‖² + (σ/2)‖X − C‖², that is (MᵀM + σI)⁻¹(MᵀM + σC).
 
-        Written C + Rᵀ(Σ² + σI)⁻¹(R − RC): two products, and nothing cancels when σ is small.
+        Computed as C + Rᵀ(Σ² + σI)⁻¹(R − RC): two matrix products, and no cancellation if σ is small.
         """
         inverse = (1.0 / (self.squares + sigma)).astype(C.dtype)
         self.add_product(C, inverse * self.misfit(C, workers), C, workers)
 
 
 def powered(size: float, p: float) -> float:
-    """size^p, infinite rather than an error when it overflows."""
+    """size^p; infinity on overflow."""
     try:
         return float(size**p)
     except OverflowError:
@@ -155,7 +155,7 @@ def criticality(
     condition: Literal["ratio", "dca"] = "ratio",
     ratio_weight: float = 1.0,
 ) -> float:
-    r"""How far X is from a critical point; zero exactly at one.
+    r"""Relative residual of a first-order optimality condition at X; zero if and only if X satisfies it.
 
     Both of the paper's theorems end in a first-order condition 0 ∈ c ∂‖X‖^p + N_Ω(X) + G(X):
 
@@ -220,5 +220,5 @@ def criticality(
     step = 1.0 / float(fit.squares[0, 0])
     forward = point - step * (fit.gradient(point) - pull * point)
     back = np.empty_like(forward)
-    which.prox_omega(forward, step * c, power, w, Warmth(back), Workers(w.size, 1), back)
+    which.prox_omega(forward, step * c, power, w, WarmStart(back), Workers(w.size, 1), back)
     return float(np.linalg.norm(point - back)) / length
