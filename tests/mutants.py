@@ -129,22 +129,22 @@ MUTANTS = [
     ("kernels/exchange.py", "gain += w[j] * min(y[j, p]", "gain += 2 * w[j] * min(y[j, p]"),
     ("kernels/vertices.py", "H[j, k] = 1.0", "H[j, k] = 0.5"),
     ("kernels/vertices.py", "squares[j] - 2.0 * B[j, k] + G[k, k]", "squares[j] - 2.0 * B[j, k]"),
-    ("tuning/exchange.py", "K[:, k] = inner_products(C, C[:, [found]])[:, 0]", "pass"),
-    ("tuning/exchange.py", "count, quiet = count + 1, 0", "count, quiet = count + 1, quiet + 1"),
-    ("tuning/vertices.py", "PRICE * M.shape[0] * noise", "0.0 * noise"),
-    ("tuning/vertices.py", "anchors[order] = columns", "anchors[:] = columns"),
-    ("tuning/vertices.py", "+ self.price * float(np.linalg.slogdet(Q)[1])", "- self.price"),
-    ("tuning/spectrum.py", "(centre + TRACY_WIDOM * width)", "centre"),
-    ("tuning/spectrum.py", "squares[r:].sum() / ((m - r) * (n - r))", "squares[r:].sum() / (m * n)"),
-    ("tuning/rank.py", "if rest <= noise", "if rest <= 0 * noise"),
-    ("tuning/clusters.py", "axis=1) / sizes", "axis=1)"),
-    ("tuning/auto.py", "choice[:, dark] = 0.0", "pass"),
-    ("tuning/auto.py", "np.argmin(far)", "np.argmax(far)"),
-    ("tuning/auto.py", 'key=lambda answer: answer[1]["after"]', 'key=lambda answer: -answer[1]["after"]'),
-    ("tuning/auto.py", "gain[k] += float((rest - E[used]).sum())", "gain[k] += float(rest.sum())"),
-    ("tuning/auto.py", "if value <= residuals[name]:", "if value >= residuals[name]:"),
+    ("descent/_exchange.py", "K[:, k] = inner_products(C, C[:, [found]])[:, 0]", "pass"),
+    ("descent/_exchange.py", "count, quiet = count + 1, 0", "count, quiet = count + 1, quiet + 1"),
+    ("descent/_likelihood.py", "PRICE * M.shape[0] * noise", "0.0 * noise"),
+    ("descent/_likelihood.py", "anchors[order] = columns", "anchors[:] = columns"),
+    ("descent/_likelihood.py", "+ self.price * float(np.linalg.slogdet(Q)[1])", "- self.price"),
+    ("descent/_noise.py", "(centre + TRACY_WIDOM * width)", "centre"),
+    ("descent/_noise.py", "squares[r:].sum() / ((m - r) * (n - r))", "squares[r:].sum() / (m * n)"),
+    ("tuning/_rank.py", "if rest <= noise", "if rest <= 0 * noise"),
+    ("tuning/_clusters.py", "axis=1) / sizes", "axis=1)"),
+    ("descent/_problem.py", "choice[:, dark] = 0.0", "pass"),
+    ("tuning/_consensus.py", "np.argmin(far)", "np.argmax(far)"),
+    ("tuning/_answers.py", "answer: answer.improved.after", "answer: -answer.improved.after"),
+    ("descent/_worth.py", "- fit.E[used]).sum()", ").sum()"),
+    ("tuning/_consensus.py", "if value <= best.residual:", "if value >= best.residual:"),
     (
-        "tuning/ratio_path.py",
+        "tuning/_ratio_path.py",
         "(lam, high) if trace > r else (low, lam)",
         "(lam, high) if trace < r else (low, lam)",
     ),
@@ -188,7 +188,7 @@ def survives(name, old, new, place):
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "0"]
     command += ["--override-ini", "addopts=--import-mode=importlib"]
     suite = SUITE
-    if name.startswith("tuning") or name in TUNED_KERNELS:
+    if name.startswith(("descent", "tuning")) or name in TUNED_KERNELS:
         suite = TUNING
     if name.startswith("chunked") or name in CHUNKED_FILES:
         suite = CHUNKS

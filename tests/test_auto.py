@@ -4,12 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sepnmf.tuning.auto import Search, auto, scaled
-from sepnmf.tuning.clusters import bisecting_clusters, cluster_means
-from sepnmf.tuning.vertices import Descent, VertexModel
 
 import sepnmf
 from sepnmf.datasets import make_dirichlet, make_midpoint
+from sepnmf.descent._likelihood import Descent, VertexModel
+from sepnmf.descent._scaling import scaled
+from sepnmf.matrix import Dense, Sparse
+from sepnmf.tuning import auto
+from sepnmf.tuning._clusters import bisecting_clusters, cluster_means
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1, 0.25, 0.3, 0.38])
@@ -91,7 +93,7 @@ def test_smooth_variability(n):
 
 def test_clusters_too_coarse_are_made_finer(monkeypatch):
     M, _ = smooth_scene(1500)
-    monkeypatch.setattr(Search, "on_clusters", lambda self, k: np.arange(30, 33))
+    monkeypatch.setattr("sepnmf.tuning._consensus.on_clusters", lambda problem, k: np.arange(30, 33))
     sel = auto(M, 3)  # never better than the starts, so in the end single columns are exchanged
     starts = sel.history["start"].tolist()
     assert "100 clusters" in starts
@@ -125,13 +127,13 @@ def test_normalisation():
     rng = np.random.default_rng(0)
     M = make_dirichlet(0.0, n=200, r=4, random_state=0)[0]
     counts = M * 1000 * (1 + np.arange(200)) ** -1.5  # a few words have nearly all the occurrences
-    np.testing.assert_allclose(scaled(M, "auto"), M)
-    np.testing.assert_allclose(scaled(counts, "auto"), counts / np.sqrt(counts.sum(axis=0)))
-    np.testing.assert_allclose(scaled(counts, "l1").sum(axis=0), 1)
-    thin = scaled(sparse.csc_array(counts), "l1")
-    np.testing.assert_allclose(thin.toarray(), scaled(counts, "l1"))
+    np.testing.assert_allclose(scaled(Dense(M), "auto").array, M)
+    np.testing.assert_allclose(scaled(Dense(counts), "auto").array, counts / np.sqrt(counts.sum(axis=0)))
+    np.testing.assert_allclose(scaled(Dense(counts), "l1").array.sum(axis=0), 1)
+    thin = scaled(Sparse(sparse.csc_array(counts)), "l1")
+    np.testing.assert_allclose(thin.toarray(), scaled(Dense(counts), "l1").array)
     zero = np.column_stack([counts, np.zeros(50)])
-    assert np.isfinite(scaled(zero, "l1")).all()
+    assert np.isfinite(scaled(Dense(zero), "l1").array).all()
     with pytest.raises(ValueError, match="normalize must be one of"):
         auto(rng.random((5, 6)), 2, normalize="l2")
 
@@ -160,7 +162,7 @@ def test_refine_never_makes_many_columns_worse():
 
 
 def test_a_descent_that_takes_too_long_says_so(monkeypatch):
-    monkeypatch.setattr("sepnmf.tuning.vertices.MOST_WORK", 1e6)
+    monkeypatch.setattr("sepnmf.descent._likelihood.MOST_WORK", 1e6)
     sel = auto(make_dirichlet(0.5, random_state=0)[0], 10, negative="allow")
     assert sel.status == "max_outer"
     assert not sel.converged

@@ -6,10 +6,23 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import nnls
-from sepnmf.tuning.exchange import exchange_anchors, outside_span
 
 import sepnmf
+from sepnmf.descent._exchange import DISTINCT
+from sepnmf.descent._exchange import exchange_anchors as exchange_columns
 from sepnmf.kernels import exchange as kernels
+from sepnmf.matrix import as_matrix
+
+
+def exchange_anchors(D, C, start, *args, **options):
+    return exchange_columns(as_matrix(D, "allow"), as_matrix(C, "allow"), start, *args, **options)
+
+
+def outside_span(C, W):
+    """What the columns of C have outside the span of W."""
+    n = C.shape[1]
+    both = as_matrix(np.column_stack([C, W]), "allow")
+    return both.outside_span(np.arange(n, n + W.shape[1]), DISTINCT)[:n]
 
 
 def residual(D, W, weights=None):
@@ -73,7 +86,7 @@ def test_bounds_are_never_below_what_a_candidate_gains(kernel):
     H = np.array([nnls(W, d)[0] for d in D.T])
     E = np.square(D - W @ H.T).sum(axis=0)
     bound = np.empty(20)
-    perp = outside_span(C, W, np.square(C).sum(axis=0))
+    perp = outside_span(C, W)
     kernel.gains(C.T @ (D - W @ H.T), np.square(C).sum(axis=0), perp, w, E, bound)
     gains = [E @ w - residual(D, np.column_stack([W, c]), w) for c in C.T]
     assert (bound >= np.array(gains) - 1e-12).all()
@@ -155,7 +168,7 @@ def test_what_is_outside_a_span():
     rng = np.random.default_rng(6)
     W = rng.random((7, 3))
     C = np.column_stack([W @ rng.random((3, 2)), rng.random((7, 2)), np.zeros(7)])
-    got = outside_span(C, W, np.square(C).sum(axis=0))
+    got = outside_span(C, W)
     want = [np.linalg.lstsq(W, c, rcond=None)[1].sum() for c in C.T]
     assert (got[[0, 1, 4]] == 0).all()
     np.testing.assert_allclose(got[2:4], want[2:4])

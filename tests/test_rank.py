@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sepnmf.tuning.spectrum import noise_variance, squared_spectrum, white_rank
 
 import sepnmf
 from sepnmf.datasets import make_dirichlet
+from sepnmf.descent._noise import noise_variance, squared_spectrum, white_rank
+from sepnmf.matrix import Dense, Sparse
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.05])
@@ -24,28 +25,28 @@ def test_pure_noise_has_no_directions_but_its_edge():
     rng = np.random.default_rng(0)
     for _ in range(40):
         N = rng.standard_normal((60, 90))
-        assert white_rank(squared_spectrum(N), 60, 90)[0] == 0
+        assert white_rank(squared_spectrum(Dense(N)), 60, 90)[0] == 0
 
 
 def test_variance_of_the_noise():
     rng = np.random.default_rng(1)
     N = rng.random((80, 4)) @ rng.random((4, 200)) * 30 + 0.3 * rng.standard_normal((80, 200))
-    assert noise_variance(squared_spectrum(N), 80, 200, 4) == pytest.approx(0.09, rel=0.03)
+    assert noise_variance(squared_spectrum(Dense(N)), 80, 200, 4) == pytest.approx(0.09, rel=0.03)
     exact = rng.random((80, 4)) @ rng.random((4, 200))
-    assert noise_variance(squared_spectrum(exact), 80, 200, 4) == 0.0
-    assert noise_variance(squared_spectrum(exact), 80, 200, 80) == 0.0
+    assert noise_variance(squared_spectrum(Dense(exact)), 80, 200, 4) == 0.0
+    assert noise_variance(squared_spectrum(Dense(exact)), 80, 200, 80) == 0.0
 
 
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30), (3, 1_400_000), (2100, 2100)])
 def test_spectrum_of_every_shape(shape):
     if shape == (2100, 2100):
-        assert squared_spectrum(np.zeros(shape)) is None
+        assert squared_spectrum(Dense(np.zeros(shape))) is None
         return
     M = np.random.default_rng(2).random(shape)
     want = np.linalg.svd(M, compute_uv=False)[:3] ** 2
-    np.testing.assert_allclose(squared_spectrum(M)[:3], want, rtol=1e-9)
+    np.testing.assert_allclose(squared_spectrum(Dense(M))[:3], want, rtol=1e-9)
     if shape[1] < 100:
-        np.testing.assert_allclose(squared_spectrum(sparse.csc_array(M))[:3], want, rtol=1e-9)
+        np.testing.assert_allclose(squared_spectrum(Sparse(sparse.csc_array(M)))[:3], want, rtol=1e-9)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.02])

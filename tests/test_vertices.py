@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sepnmf.tuning.spectrum import noise_variance, squared_spectrum
-from sepnmf.tuning.vertices import PRICE, VertexModel
 
 import sepnmf
+from sepnmf.descent._likelihood import PRICE, VertexModel
+from sepnmf.descent._noise import noise_variance, squared_spectrum
 from sepnmf.kernels import vertices as kernels
+from sepnmf.matrix import Dense
 
 
 def small(seed=0, noise=0.05):
@@ -75,7 +76,7 @@ def test_compiled_weights_are_those_of_plain_python():
 
 def test_descent_ends_where_no_exchange_helps():
     M = small(3, 0.02)
-    model = VertexModel(M, noise_variance(squared_spectrum(M), 6, 10, 3))
+    model = VertexModel(M, noise_variance(squared_spectrum(Dense(M)), 6, 10, 3))
     best, first, moves, settled = model.descend(np.array([7, 8, 9]))
     assert moves > 0
     assert settled
@@ -94,10 +95,10 @@ def test_noise_is_not_taken_for_vertices():
     wrong = 0
     for seed in range(6):
         M, anchors = sepnmf.datasets.make_dirichlet(0.3, random_state=seed)
-        model = VertexModel(M, noise_variance(squared_spectrum(M), 50, 100, 10))
+        model = VertexModel(M, noise_variance(squared_spectrum(Dense(M)), 50, 100, 10))
         best = model.descend(sepnmf.snpa(M, 10, negative="allow").anchors).best
         assert set(best.anchors) == set(anchors)
-        from sepnmf.tuning.exchange import exchange_anchors
+        from sepnmf.descent._exchange import exchange_anchors
 
-        wrong += set(exchange_anchors(M, M, anchors).anchors) != set(anchors)
+        wrong += set(exchange_anchors(Dense(M), Dense(M), anchors).anchors) != set(anchors)
     assert wrong > 0
