@@ -33,14 +33,15 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 import sepnmf
-from sepnmf.datasets import loaders, make_dirichlet, make_midpoint
-from sepnmf.datasets.loaders import Dataset
+from sepnmf._overview import ready_methods
+from sepnmf._parallel import available_cores
+from sepnmf.datasets import _loaders as loaders
+from sepnmf.datasets import make_dirichlet, make_midpoint
+from sepnmf.datasets._loaders import Dataset
 from sepnmf.experiments import svm
 from sepnmf.experiments.gesture_features import hog
 from sepnmf.experiments.recovery import NEAREST, nearest_the_mean
 from sepnmf.metrics import rae, sam
-from sepnmf.overview import ready_methods
-from sepnmf.parallel import available_cores
 from sepnmf.text import topic_words
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sepnmf._parallel import Workers
+from sepnmf._validation import check_weights
 from sepnmf.datasets import make_dirichlet
 from sepnmf.methods._fgnsr import ALPHA, Iterate, momentum
-from sepnmf.model.problem import Fit
-from sepnmf.parallel import Workers
-from sepnmf.validation import check_weights
+from sepnmf.model._problem import Fit
 
 M, N, R = 150, 1292, 10
 ROUNDS, REPEATS = 20, 10

@@ -25,10 +25,10 @@ import numpy as np
 from numba import njit
 
 import sepnmf
-from sepnmf.kernels import omega
-from sepnmf.model import norms
-from sepnmf.model.problem import Fit
-from sepnmf.parallel import Workers, available_cores
+from sepnmf._kernels import omega
+from sepnmf._parallel import Workers, available_cores
+from sepnmf.model import _norms as norms
+from sepnmf.model._problem import Fit
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 SLOWER = 1.2

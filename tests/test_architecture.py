@@ -13,16 +13,16 @@ ROOT = Path(sepnmf.__file__).parent
 
 # A room may import from rooms before it, never from itself onwards (files inside a room may).
 ROOMS = [
-    "kernels",
-    "typing",
-    "validation",
-    "parallel",
+    "_kernels",
+    "_typing",
+    "_validation",
+    "_parallel",
     "matrix",
     "model",
     "least_squares",
     "text",
     "selection",
-    "descent",
+    "_descent",
     "methods",
     "tuning",
     "registry",
@@ -31,7 +31,7 @@ ROOMS = [
     "datasets",
     "experiments",
     "io",
-    "overview",
+    "_overview",
     "report",
     "cli",
 ]

@@ -6,9 +6,9 @@ import pytest
 from scipy import sparse
 
 import sepnmf
+from sepnmf._descent._likelihood import Descent, VertexModel
+from sepnmf._descent._scaling import scaled
 from sepnmf.datasets import make_dirichlet, make_midpoint
-from sepnmf.descent._likelihood import Descent, VertexModel
-from sepnmf.descent._scaling import scaled
 from sepnmf.matrix import Dense, Sparse
 from sepnmf.tuning import auto
 from sepnmf.tuning._clusters import bisecting_clusters, cluster_means
@@ -162,7 +162,7 @@ def test_refine_never_makes_many_columns_worse():
 
 
 def test_a_descent_that_takes_too_long_says_so(monkeypatch):
-    monkeypatch.setattr("sepnmf.descent._likelihood.MOST_WORK", 1e6)
+    monkeypatch.setattr("sepnmf._descent._likelihood.MOST_WORK", 1e6)
     sel = auto(make_dirichlet(0.5, random_state=0)[0], 10, negative="allow")
     assert sel.status == "max_outer"
     assert not sel.converged

@@ -21,12 +21,13 @@ from spectral import envi
 
 import sepnmf
 from malformed import make_malformed
-from sepnmf import least_squares, overview
-from sepnmf.cli.app import STOPPED
-from sepnmf.cli.work import method_options, two_sides
+from sepnmf import _overview as overview
+from sepnmf import least_squares
+from sepnmf.cli._app import STOPPED
+from sepnmf.cli._work import method_options, two_sides
 from sepnmf.datasets import make_dirichlet
 from sepnmf.io import READERS
-from sepnmf.io.envi import read_envi
+from sepnmf.io._envi import read_envi
 
 LINES, SAMPLES, BANDS = 12, 10, 20
 
@@ -268,9 +269,9 @@ def test_weights_of_a_large_image_are_computed_once_and_never_held(
     monkeypatch.setattr(least_squares, "nnls_by_parts", counted)
     monkeypatch.setattr(da.Array, "compute", watched)
     monkeypatch.setattr(
-        "sepnmf.cli.pictures.draw_maps", lambda path, maps, labels: drawn.append(maps) or path
+        "sepnmf.cli._pictures.draw_maps", lambda path, maps, labels: drawn.append(maps) or path
     )
-    monkeypatch.setattr("sepnmf.overview.SIDE", 5)  # every third line and sample
+    monkeypatch.setattr("sepnmf._overview.SIDE", 5)  # every third line and sample
     words = ["--memory", "1GB", *(["--report"] if report else [])]
     code, _, err = sepnmf_says("unmix", f"scene{ending}", "-r", 3, "-m", "spa", *words)
     assert (code, err) == (0, "")
@@ -375,7 +376,7 @@ def test_compare_scales_for_the_choice_and_judges_the_data_as_they_are(sepnmf_sa
 
 
 def test_compare_leaves_out_what_would_take_minutes(monkeypatch):
-    from sepnmf import overview
+    from sepnmf import _overview as overview
 
     monkeypatch.setattr(overview, "SQUARE", 10)
     M, _ = planted(40)

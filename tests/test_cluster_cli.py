@@ -20,11 +20,13 @@ from distributed import Client, LocalCluster, get_client
 from rich.progress import Progress
 from spectral import envi
 
-from sepnmf.cli import cluster, progress
-from sepnmf.cli.app import UserError
+from sepnmf.cli import _cluster as cluster
+from sepnmf.cli import _progress as progress
+from sepnmf.cli._app import UserError
 from sepnmf.datasets import make_dirichlet
 from sepnmf.experiments import EXPERIMENTS, runner
-from sepnmf.io import Data, memory, read, write_cube
+from sepnmf.io import Data, read, write_cube
+from sepnmf.io import _memory as memory
 from sepnmf.matrix import as_matrix
 from sepnmf.matrix._reducers import Inspection
 
@@ -62,7 +64,7 @@ def test_unmix_on_a_cluster_writes_what_it_writes_without(sepnmf_says, scheduler
     words = ("unmix", name, "-r", 3, "-m", "spa", "--json")
     code, alone, _ = sepnmf_says(*words, "--out", "alone")
     assert code == 0
-    monkeypatch.setattr("sepnmf.io.memory.CHUNK", 8 * BANDS * SAMPLES * 4)
+    monkeypatch.setattr("sepnmf.io._memory.CHUNK", 8 * BANDS * SAMPLES * 4)
     code, out, err = sepnmf_says(*words, "--out", "there", "--memory", "1GB", "--dask", scheduler)
     assert (code, err) == (0, "")
     assert [row["column"] for row in json.loads(out)["anchors"]] == [
@@ -272,7 +274,7 @@ def no_times(frame):
 
 @pytest.mark.parametrize("name", ["geometry", "tune-recovery"])
 def test_trials_on_a_cluster_have_the_results_they_have_without(tmp_path, scheduler, monkeypatch, name):
-    from sepnmf.cli.reproduce import backend, threads_of
+    from sepnmf.cli._reproduce import backend, threads_of
 
     monkeypatch.chdir(tmp_path)
     alone = runner.reproduce([EXPERIMENTS[name]], Path("alone"), scale="toy")[name]
@@ -297,7 +299,7 @@ def test_reproduce_says_how_many_workers_there_were_and_not_where(sepnmf_says, s
 
 
 def test_no_more_trials_run_at_a_time_than_jobs_says(tmp_path, scheduler):
-    from sepnmf.cli.reproduce import backend
+    from sepnmf.cli._reproduce import backend
 
     most = []
     with cluster.connected(scheduler) as client, backend(client):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import oracles
-from sepnmf.kernels import consensus
+from sepnmf._kernels import consensus
 
 N = 13
 

@@ -8,9 +8,9 @@ from scipy import sparse
 from scipy.optimize import nnls
 
 import sepnmf
-from sepnmf.descent._exchange import DISTINCT
-from sepnmf.descent._exchange import exchange_anchors as exchange_columns
-from sepnmf.kernels import exchange as kernels
+from sepnmf._descent._exchange import DISTINCT
+from sepnmf._descent._exchange import exchange_anchors as exchange_columns
+from sepnmf._kernels import exchange as kernels
 from sepnmf.matrix import as_matrix
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import sepnmf
 from sepnmf import experiments
-from sepnmf.datasets import loaders
+from sepnmf.datasets import _loaders as loaders
 from sepnmf.experiments import gestures, noise_free, noise_sweep, recovery, runner, tune_recovery
 from sepnmf.experiments.experiment import Experiment, cell, stored_parameters, table
 from sepnmf.experiments.store import Store

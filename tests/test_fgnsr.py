@@ -9,8 +9,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import sepnmf
+from sepnmf._kernels import fgnsr as kernels
 from sepnmf.datasets import make_dirichlet, make_midpoint
-from sepnmf.kernels import fgnsr as kernels
 from sepnmf.least_squares import nnls
 from sepnmf.model import project_omega
 

@@ -21,20 +21,28 @@ import malformed
 from sepnmf.io import (
     READERS,
     Data,
-    cubes,
-    guards,
-    memory,
     read,
     read_maps,
     read_names,
     stored,
-    tables,
     write_cube,
 )
-from sepnmf.io.arrays import read_npy
-from sepnmf.io.cubes import write_region
-from sepnmf.io.envi import read_envi
-from sepnmf.io.zarrs import read_zarr
+from sepnmf.io import (
+    _cubes as cubes,
+)
+from sepnmf.io import (
+    _guards as guards,
+)
+from sepnmf.io import (
+    _memory as memory,
+)
+from sepnmf.io import (
+    _tables as tables,
+)
+from sepnmf.io._arrays import read_npy
+from sepnmf.io._cubes import write_region
+from sepnmf.io._envi import read_envi
+from sepnmf.io._zarrs import read_zarr
 from sepnmf.matrix import as_matrix
 
 RNG = np.random.default_rng(0)

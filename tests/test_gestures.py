@@ -10,7 +10,9 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.svm import SVC
 
 from sepnmf import datasets
-from sepnmf.datasets import Gestures, gestures, loaders
+from sepnmf.datasets import Gestures
+from sepnmf.datasets import _gestures as gestures
+from sepnmf.datasets import _loaders as loaders
 from sepnmf.experiments import gesture_features as made
 from sepnmf.experiments import svm
 

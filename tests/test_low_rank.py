@@ -7,8 +7,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import sepnmf
-from sepnmf.model import norms, prox_power
-from sepnmf.model.low_rank import is_certified, orthonormal, threshold_low_rank
+from sepnmf.model import _norms as norms
+from sepnmf.model import prox_power
+from sepnmf.model._low_rank import is_certified, orthonormal, threshold_low_rank
 
 N, RANK = 80, 6
 

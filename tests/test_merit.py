@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 import sepnmf
+from sepnmf._kernels import merit as kernels
 from sepnmf.datasets import make_dirichlet, make_midpoint
-from sepnmf.kernels import merit as kernels
 
 module = import_module("sepnmf.methods._merit")
 

@@ -9,11 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 import oracles
 import sepnmf
+from sepnmf._parallel import Workers
 from sepnmf.least_squares import nnls
 from sepnmf.methods._admm import InnerLoop, z_factor
 from sepnmf.methods._iteration import Problem
 from sepnmf.model import NORMS, project_omega
-from sepnmf.parallel import Workers
 
 # The design's fact 9: success 1.0 over 50 seeds on Type 1 data, entrywise norm, p = 2 and 3.
 FACT_9 = {"lam": 2.23e-4, "rho": (8.62e-5, 3.66, 1.48e-4)}

@@ -10,7 +10,7 @@ from scipy.linalg import hilbert
 from sklearn.exceptions import ConvergenceWarning
 
 from sepnmf import least_squares
-from sepnmf.kernels import activeset, descent, pivoting
+from sepnmf._kernels import activeset, descent, pivoting
 from sepnmf.least_squares import hull_weights, nnls
 
 

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
-from sepnmf.kernels import omega
+from sepnmf._kernels import omega
+from sepnmf._parallel import Workers
 from sepnmf.model import NORMS, project_omega, prox_power_omega
-from sepnmf.model.norms import NORMS as CLASSES
-from sepnmf.model.norms import Norm, WarmStart
-from sepnmf.parallel import Workers
+from sepnmf.model._norms import NORMS as CLASSES
+from sepnmf.model._norms import Norm, WarmStart
 
 POWERS = [1, 1.5, 2, 3, 4, 7]
 

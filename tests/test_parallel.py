@@ -13,7 +13,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import sepnmf
-from sepnmf.parallel import SMALLEST, Workers, available_cores
+from sepnmf._parallel import SMALLEST, Workers, available_cores
 
 N = SMALLEST + 30  # large enough for threads
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
-from sepnmf.kernels import shrink
+from sepnmf._kernels import shrink
 from sepnmf.model import NORMS, prox_power
-from sepnmf.model.norms import NuclearNorm
+from sepnmf.model._norms import NuclearNorm
 
 POWERS = [1, 1.5, 2, 3, 4, 7]
 SHAPES = [(1, 1), (1, 7), (5, 1), (8, 9), (30, 20), (200, 200)]

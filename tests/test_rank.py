@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 import sepnmf
+from sepnmf._descent._noise import noise_variance, squared_spectrum, white_rank
 from sepnmf.datasets import make_dirichlet
-from sepnmf.descent._noise import noise_variance, squared_spectrum, white_rank
 from sepnmf.matrix import Dense, Sparse
 
 

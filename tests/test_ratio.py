@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sepnmf.model import NORMS, objective, ratio
-from sepnmf.model.norms import Norm, Split
+from sepnmf.model._norms import Norm, Split
 
 powers = st.floats(1, 5)
 matrices = hnp.arrays(

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from sepnmf import METHODS, AnchorSelector, SeparableNMF, datasets, select, spa
-from sepnmf.datasets import loaders
+from sepnmf.datasets import _loaders as loaders
 from sepnmf.metrics import rae, sam, success_rate
 
 needs_data = pytest.mark.skipif(

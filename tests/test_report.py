@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sepnmf.io.data import Data
+from sepnmf.io._data import Data
 from sepnmf.report import Contents, render, write_report
-from sepnmf.report.figures import BINS, LONGEST, thinned, top_rows
-from sepnmf.report.markup import asset, data_block, element
-from sepnmf.report.pictures import place_labels
-from sepnmf.report.png import colours, levels, png
-from sepnmf.report.values import plain, shown
+from sepnmf.report._figures import BINS, LONGEST, thinned, top_rows
+from sepnmf.report._markup import asset, data_block, element
+from sepnmf.report._pictures import place_labels
+from sepnmf.report._png import colours, levels, png
+from sepnmf.report._values import plain, shown
 from sepnmf.selection import Selection
 
 HOSTILE = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sepnmf.kernels import splitting
+from sepnmf._kernels import splitting
 
 N = 11
 

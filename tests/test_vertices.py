@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import minimize
 
 import sepnmf
-from sepnmf.descent._likelihood import PRICE, VertexModel
-from sepnmf.descent._noise import noise_variance, squared_spectrum
-from sepnmf.kernels import vertices as kernels
+from sepnmf._descent._likelihood import PRICE, VertexModel
+from sepnmf._descent._noise import noise_variance, squared_spectrum
+from sepnmf._kernels import vertices as kernels
 from sepnmf.matrix import Dense
 
 
@@ -98,7 +98,7 @@ def test_noise_is_not_taken_for_vertices():
         model = VertexModel(M, noise_variance(squared_spectrum(Dense(M)), 50, 100, 10))
         best = model.descend(sepnmf.snpa(M, 10, negative="allow").anchors).best
         assert set(best.anchors) == set(anchors)
-        from sepnmf.descent._exchange import exchange_anchors
+        from sepnmf._descent._exchange import exchange_anchors
 
         wrong += set(exchange_anchors(Dense(M), Dense(M), anchors).anchors) != set(anchors)
     assert wrong > 0

@@ -38,7 +38,7 @@ def leverage(M, r, *, negative="error"):
 # Register it
 # -----------
 # In a script it is enough to add the function to the dictionary. A contribution to the library is one file
-# in ``sepnmf/methods/`` that uses the checks of ``sepnmf.validation`` (:doc:`/contributing`).
+# in ``sepnmf/methods/`` that uses the checks of ``sepnmf._validation`` (:doc:`/contributing`).
 
 METHODS["leverage"] = leverage
 

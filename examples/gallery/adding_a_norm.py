@@ -13,7 +13,7 @@ import numpy as np
 
 import sepnmf
 from sepnmf.model import NORMS, Norm, prox_power, ratio
-from sepnmf.model.norms import Split
+from sepnmf.model._norms import Split
 
 # %%
 # The class

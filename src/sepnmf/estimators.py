@@ -9,12 +9,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sepnmf._typing import Floats
+from sepnmf._validation import check_choice, check_count, check_number
 from sepnmf.least_squares import nnls, residual_norm
 from sepnmf.matrix import Matrix, MatrixLike, Negative, as_matrix, is_lazy, lazy_array
 from sepnmf.registry import find_method, select
 from sepnmf.selection import Selection
-from sepnmf.typing import Floats
-from sepnmf.validation import check_choice, check_count, check_number
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 

@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from sepnmf.kernels import activeset, descent, exchange, pivoting
+from sepnmf._kernels import activeset, descent, exchange, pivoting
+from sepnmf._typing import Floats, Ints
+from sepnmf._validation import check_choice, check_count, check_number
 from sepnmf.matrix import InMemory, Matrix, MatrixLike, Part, Ranked, Reducer, as_matrix
-from sepnmf.typing import Floats, Ints
-from sepnmf.validation import check_choice, check_count, check_number
 
 Solver = Literal["exact", "hals"]
 

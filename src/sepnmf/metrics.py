@@ -6,9 +6,9 @@ from numbers import Integral
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from sepnmf._typing import Floats, Ints
 from sepnmf.least_squares import explained_share
 from sepnmf.matrix import MatrixLike, as_matrix
-from sepnmf.typing import Floats, Ints
 
 Indices = Collection[int] | Ints
 

@@ -4,11 +4,11 @@ import warnings
 from typing import Any, Literal
 
 from sepnmf import methods
+from sepnmf._validation import check_choice
 from sepnmf.matrix import Matrix, MatrixLike, as_matrix
 from sepnmf.methods import Method, refined
 from sepnmf.selection import Selection
 from sepnmf.tuning import auto, estimate_rank, tuned_admm
-from sepnmf.validation import check_choice
 
 PUBLIC = (auto, tuned_admm, *(getattr(methods, name) for name in methods.__all__))
 METHODS: dict[str, Method] = {

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sepnmf.model.norms import row_lengths
-from sepnmf.typing import Floats, Ints
+from sepnmf._typing import Floats, Ints
+from sepnmf.model._norms import row_lengths
 
 Status = Literal["converged", "max_outer", "stopped", "diverged", "collapsed", "done", "not identifiable"]
 

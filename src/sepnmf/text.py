@@ -3,9 +3,9 @@
 import numpy as np
 from scipy import sparse
 
+from sepnmf._typing import Floats, Ints, Sparse
 from sepnmf.least_squares import nnls
 from sepnmf.matrix import MatrixLike, as_matrix
-from sepnmf.typing import Floats, Ints, Sparse
 
 
 def cooccurrence(counts: MatrixLike) -> Sparse:

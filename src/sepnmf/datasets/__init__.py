@@ -1,13 +1,13 @@
 """Data with known anchors."""
 
-from sepnmf.datasets.gestures import (
+from sepnmf.datasets._gestures import (
     Gestures,
     load_gestures_binary,
     load_gestures_gray,
     load_goyal_2020,
     load_hgm4,
 )
-from sepnmf.datasets.loaders import (
+from sepnmf.datasets._loaders import (
     Dataset,
     load_amino_acids,
     load_bbc_news,
@@ -16,7 +16,7 @@ from sepnmf.datasets.loaders import (
     load_samson,
     load_swimmer,
 )
-from sepnmf.datasets.synthetic import make_dirichlet, make_midpoint
+from sepnmf.datasets._synthetic import make_dirichlet, make_midpoint
 
 __all__ = [
     "Dataset",

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from sepnmf._typing import ArrayLike, Floats
 from sepnmf.datasets import make_dirichlet
 from sepnmf.experiments.experiment import Experiment, Row, Scale, figure, pick, table, undecided, verdict
 from sepnmf.experiments.labels import COLOURS
 from sepnmf.methods import admm, dca
 from sepnmf.model import project_omega
-from sepnmf.typing import ArrayLike, Floats
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
+from sepnmf._typing import Floats, Ints
 from sepnmf.datasets import make_dirichlet, make_midpoint
 from sepnmf.experiments.complexity import SPAN, exponent, guide
 from sepnmf.experiments.experiment import (
@@ -29,7 +30,6 @@ from sepnmf.experiments.labels import COLOURS
 from sepnmf.experiments.recovery import nearest_the_mean
 from sepnmf.least_squares import nnls
 from sepnmf.model import project_omega, prox_power, prox_power_omega, ratio
-from sepnmf.typing import Floats, Ints
 
 if TYPE_CHECKING:
     import pandas as pd

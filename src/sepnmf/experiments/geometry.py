@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sepnmf._typing import Floats
 from sepnmf.experiments.experiment import Experiment, Row, Scale, figure, pick, table, verdict
 from sepnmf.experiments.labels import COLOURS
 from sepnmf.model import ratio
-from sepnmf.typing import Floats
 
 if TYPE_CHECKING:
     import pandas as pd

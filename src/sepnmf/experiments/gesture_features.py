@@ -26,15 +26,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sepnmf.datasets.gestures import (
+from sepnmf._typing import Floats, Ints
+from sepnmf._validation import check_choice
+from sepnmf.datasets._gestures import (
     Gestures,
     load_gestures_binary,
     load_gestures_gray,
     load_goyal_2020,
     load_hgm4,
 )
-from sepnmf.typing import Floats, Ints
-from sepnmf.validation import check_choice
 
 Kind = Literal["HOG", "LBP"]
 

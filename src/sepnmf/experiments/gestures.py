@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sepnmf.datasets.loaders import folder_of
+from sepnmf.datasets._loaders import folder_of
 from sepnmf.experiments.experiment import (
     Experiment,
     Row,

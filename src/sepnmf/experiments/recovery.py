@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from sepnmf._typing import Floats, Ints
 from sepnmf.datasets import make_dirichlet, make_midpoint
 from sepnmf.experiments.experiment import Row, stored_parameters
 from sepnmf.metrics import mrsa, rae
 from sepnmf.registry import select
 from sepnmf.selection import Selection
-from sepnmf.typing import Floats, Ints
 
 LEVELS = tuple(np.logspace(-2, 0, 20).tolist())  # the paper's noise levels
 SWITCH = LEVELS[12]  # 0.1833, where the paper changes the parameters on Type 1

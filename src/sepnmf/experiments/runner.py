@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from sepnmf.datasets.loaders import available
+from sepnmf._parallel import available_cores
+from sepnmf.datasets._loaders import available
 from sepnmf.experiments.experiment import Experiment, Row, Scale
 from sepnmf.experiments.page import write_page
 from sepnmf.experiments.store import Store
-from sepnmf.parallel import available_cores
 
 if TYPE_CHECKING:
     import pandas as pd

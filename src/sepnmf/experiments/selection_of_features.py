@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sepnmf._typing import Floats, Ints
 from sepnmf.experiments.gesture_features import features
 from sepnmf.experiments.recovery import choose, parameter_names, ratio_options
 from sepnmf.least_squares import nnls
 from sepnmf.matrix import Dense
 from sepnmf.methods._spa import project_successively, successive_projections
 from sepnmf.selection import Selection, best_first
-from sepnmf.typing import Floats, Ints
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5)  # of the features that are kept
 BASELINE_ITERATIONS = 500  # of FGNSR and MERIT

@@ -5,7 +5,7 @@ from itertools import chain, count, islice
 
 import numpy as np
 
-from sepnmf.typing import Floats, Ints
+from sepnmf._typing import Floats, Ints
 
 SEED = 0
 FOLDS = 5

@@ -6,16 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sepnmf.io.arrays import read_npy, read_npz
-from sepnmf.io.cubes import read_maps, write_cube
-from sepnmf.io.data import Data
-from sepnmf.io.envi import header_beside, read_envi
-from sepnmf.io.market import read_mtx
-from sepnmf.io.matlab import read_mat
-from sepnmf.io.memory import limits
-from sepnmf.io.tables import read_names, read_parquet, read_table
-from sepnmf.io.zarrs import is_zarr, read_zarr
-from sepnmf.validation import check_count
+from sepnmf._validation import check_count
+from sepnmf.io._arrays import read_npy, read_npz
+from sepnmf.io._cubes import read_maps, write_cube
+from sepnmf.io._data import Data
+from sepnmf.io._envi import header_beside, read_envi
+from sepnmf.io._market import read_mtx
+from sepnmf.io._matlab import read_mat
+from sepnmf.io._memory import limits
+from sepnmf.io._tables import read_names, read_parquet, read_table
+from sepnmf.io._zarrs import is_zarr, read_zarr
 
 __all__ = ["READERS", "Data", "read", "read_maps", "read_names", "write_cube"]
 

@@ -4,12 +4,12 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from sepnmf._typing import ArrayLike, Floats
+from sepnmf._validation import check_choice
 from sepnmf.matrix._checks import checked
 from sepnmf.matrix._chunked import Chunked
 from sepnmf.matrix._lazy import checked_lazy_array, is_lazy, lazy_array
 from sepnmf.matrix._matrix import Matrix, Negative
-from sepnmf.typing import ArrayLike, Floats
-from sepnmf.validation import check_choice
 
 # Anything with two axes of real numbers: array_like, a SciPy sparse matrix or array, a Dask array, a Zarr
 # array, an HDF5 data set, a memory map, or a Matrix. SciPy, Dask and Zarr have no common type.

@@ -13,6 +13,9 @@ from uuid import uuid4
 import numpy as np
 from scipy import sparse
 
+from sepnmf._parallel import SingleBLAS
+from sepnmf._typing import Floats, Ints, Seed
+from sepnmf._validation import check_generator, computing_dtype, negative_entries, not_finite
 from sepnmf.matrix._checks import checked
 from sepnmf.matrix._dense import Dense
 from sepnmf.matrix._held import Held
@@ -22,9 +25,6 @@ from sepnmf.matrix._matrix import Matrix, Negative
 from sepnmf.matrix._passes import WIDEST, Block, Change, Reducer, join_chunks, scan_block
 from sepnmf.matrix._reducers import Drawn, Entries, Extent, Inspection, Means, concatenated, first_position
 from sepnmf.matrix._sparse import Sparse
-from sepnmf.parallel import SingleBLAS
-from sepnmf.typing import Floats, Ints, Seed
-from sepnmf.validation import check_generator, computing_dtype, negative_entries, not_finite
 
 SMALL = 20_000_000  # entries; up to here a matrix may be loaded
 SAMPLE = 20_000  # columns of a random sample

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sepnmf.kernels import distances
+from sepnmf._kernels import distances
+from sepnmf._typing import Floats, Ints
 from sepnmf.matrix._in_memory import InMemory, column_blocks
-from sepnmf.typing import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

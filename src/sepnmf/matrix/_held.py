@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sepnmf.typing import Floats, Ints
+from sepnmf._typing import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

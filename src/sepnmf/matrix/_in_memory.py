@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from sepnmf._typing import Floats, Ints, Seed
 from sepnmf.matrix._matrix import Matrix
 from sepnmf.matrix._passes import Block, join_chunks, scan_block
-from sepnmf.typing import Floats, Ints, Seed
 
 BLOCK = 2**16  # entries of a dense block, if no row or column is longer
 POWERS = {"l1": 1.0, "sqrt": 0.5}  # of the l1 norms that columns are divided by

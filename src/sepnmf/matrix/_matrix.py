@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from sepnmf.typing import Floats, Ints, Seed
+from sepnmf._typing import Floats, Ints, Seed
 
 if TYPE_CHECKING:
     from sepnmf.matrix._in_memory import InMemory

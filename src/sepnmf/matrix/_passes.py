@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from sepnmf._typing import Floats, Ints
 from sepnmf.matrix._held import Held
-from sepnmf.typing import Floats, Ints
 
 if TYPE_CHECKING:
     from sepnmf.matrix._in_memory import InMemory

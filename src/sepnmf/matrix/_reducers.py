@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from sepnmf._typing import Floats, Ints
 from sepnmf.matrix._held import Held
 from sepnmf.matrix._passes import Block, Part, Reducer
-from sepnmf.typing import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

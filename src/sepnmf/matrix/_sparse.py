@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from sepnmf._typing import Floats, Ints
 from sepnmf.matrix._dense import randomized_coordinates
 from sepnmf.matrix._in_memory import InMemory, with_fixed_signs
-from sepnmf.typing import Floats, Ints
 
 # With a larger share of nonzeros, a matrix of less than 1 GB is decomposed faster as a dense one.
 DENSE_SHARE, DENSE_SIZE = 0.02, 125_000_000

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sepnmf._typing import Floats
 from sepnmf.matrix._in_memory import with_fixed_signs
 from sepnmf.matrix._passes import Part, Reducer
-from sepnmf.typing import Floats
 
 if TYPE_CHECKING:
     from sepnmf.matrix._chunked import Chunked

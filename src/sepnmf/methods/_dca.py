@@ -5,17 +5,17 @@ from typing import Literal
 
 import numpy as np
 
-from sepnmf.kernels import omega, splitting
+from sepnmf._kernels import omega, splitting
+from sepnmf._parallel import Workers
+from sepnmf._typing import ArrayLike, Floats
+from sepnmf._validation import check_choice, check_number
 from sepnmf.matrix import MatrixLike, Negative
 from sepnmf.methods._iteration import ZERO_NORM, Callback, Init, IterationFailed, Problem, Run, frobenius
 from sepnmf.methods._method import method
 from sepnmf.methods._picking import Pick
-from sepnmf.model.norms import Form, WarmStart
-from sepnmf.model.problem import powered
-from sepnmf.parallel import Workers
+from sepnmf.model._norms import Form, WarmStart
+from sepnmf.model._problem import powered
 from sepnmf.selection import Selection
-from sepnmf.typing import ArrayLike, Floats
-from sepnmf.validation import check_choice, check_number
 
 VUpdate = Literal["exact", "projected"]
 

@@ -5,18 +5,18 @@ import warnings
 
 import numpy as np
 
-from sepnmf.kernels.fgnsr import advance
+from sepnmf._kernels.fgnsr import advance
+from sepnmf._parallel import Workers
+from sepnmf._typing import ArrayLike, Floats, Seed
+from sepnmf._validation import check_choice, check_count, check_generator, check_number, check_weights
 from sepnmf.least_squares import nnls
 from sepnmf.matrix import MatrixLike, Negative, dense_data
 from sepnmf.methods._iteration import Callback, State
 from sepnmf.methods._method import method
 from sepnmf.methods._picking import PICKS, Pick, pick_anchors
 from sepnmf.methods._spa import successive_projections
-from sepnmf.model.problem import Fit
-from sepnmf.parallel import Workers
+from sepnmf.model._problem import Fit
 from sepnmf.selection import Selection, Status
-from sepnmf.typing import ArrayLike, Floats, Seed
-from sepnmf.validation import check_choice, check_count, check_generator, check_number, check_weights
 
 ALPHA = 0.05  # α₀ of Nesterov's constant-step scheme: the momentum starts at β = 0.93
 SPREAD = 0.01  # width of the interval from which the costs p are drawn, so that no two are equal

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from scipy import optimize, sparse
 
+from sepnmf._typing import Floats, Seed
+from sepnmf._validation import check_choice, check_generator, check_number
 from sepnmf.matrix import MatrixLike, Negative, dense_data
 from sepnmf.methods._method import method
 from sepnmf.methods._picking import PICKS, Pick, pick_anchors
 from sepnmf.methods._spa import successive_projections
 from sepnmf.selection import Selection
-from sepnmf.typing import Floats, Seed
-from sepnmf.validation import check_choice, check_generator, check_number
 
 SPREAD = 0.01  # width of the interval from which the costs p are drawn, so that no two are equal
 SLACK = 1e-6  # smallest bound on a residual, and tolerance for violations; that of HiGHS is 1e-7

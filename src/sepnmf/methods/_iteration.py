@@ -8,15 +8,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sepnmf._typing import ArrayLike, Floats
+from sepnmf._validation import check_choice, check_count, check_number, check_square, check_weights
 from sepnmf.least_squares import nnls
 from sepnmf.matrix import MatrixLike, Negative, dense_data
 from sepnmf.methods._picking import PICKS, pick_anchors
 from sepnmf.methods._spa import successive_projections
-from sepnmf.model.norms import Norm, find_norm
-from sepnmf.model.problem import Fit, powered
+from sepnmf.model._norms import Norm, find_norm
+from sepnmf.model._problem import Fit, powered
 from sepnmf.selection import Selection, Status
-from sepnmf.typing import ArrayLike, Floats
-from sepnmf.validation import check_choice, check_count, check_number, check_square, check_weights
 
 Init = ArrayLike | Literal["identity", "spa"] | None
 

@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sepnmf.kernels.merit import add_vertices, penalise, row_sums
+from sepnmf._kernels.merit import add_vertices, penalise, row_sums
+from sepnmf._parallel import Workers
+from sepnmf._typing import Floats, Ints, Sparse
+from sepnmf._validation import check_choice, check_count, check_number, check_rank
 from sepnmf.matrix import MatrixLike, Negative, dense_data
 from sepnmf.methods._iteration import Callback, State
 from sepnmf.methods._method import method
 from sepnmf.methods._spa import successive_projections
-from sepnmf.model.problem import Fit
-from sepnmf.parallel import Workers
+from sepnmf.model._problem import Fit
 from sepnmf.selection import Selection, Status, best_first
-from sepnmf.typing import Floats, Ints, Sparse
-from sepnmf.validation import check_choice, check_count, check_number, check_rank
 
 INITIAL_CAPACITY = 8  # nonzeros per column of C for which memory is allocated at first
 SIMPLEX_STEPS = 100
@@ -246,7 +246,7 @@ def project_simplex(Z: Floats) -> Floats:
 
 
 class Iterate:
-    """The iterate C, stored as a matrix V of integers (see `sepnmf.kernels.merit`), and E = RC − R."""
+    """The iterate C, stored as a matrix V of integers (see `sepnmf._kernels.merit`), and E = RC − R."""
 
     def __init__(self, R: Floats, lam: float, smoothing: float, workers: Workers) -> None:
         k, n = R.shape

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
+from sepnmf._validation import check_rank
 from sepnmf.matrix import MatrixLike, as_matrix
 from sepnmf.methods._screening import choose_among_candidates
 from sepnmf.selection import Selection
-from sepnmf.validation import check_rank
 
 LIMITS = ("max_outer", "max_iter")  # what methods call the largest number of iterations
 

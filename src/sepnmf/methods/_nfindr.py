@@ -4,13 +4,13 @@ from typing import Literal
 
 import numpy as np
 
+from sepnmf._typing import Floats, Ints, Seed
+from sepnmf._validation import check_choice, check_generator
 from sepnmf.matrix import MatrixLike, Negative, as_matrix
 from sepnmf.methods._method import method
 from sepnmf.methods._spa import successive_projections
 from sepnmf.methods._subspace import affine_view, column_lengths, longest_column, nonzero_columns, spread
 from sepnmf.selection import Selection, best_first
-from sepnmf.typing import Floats, Ints, Seed
-from sepnmf.validation import check_choice, check_generator
 
 GAIN = 1e-9  # a swap must enlarge the volume by more than this share, so that rounding cannot swap for ever
 

@@ -2,9 +2,9 @@
 
 from typing import Literal
 
+from sepnmf._typing import Floats, Ints
 from sepnmf.methods._spa import successive_projections
 from sepnmf.selection import best_first, scores_by_diagonal, scores_by_rows
-from sepnmf.typing import Floats, Ints
 
 Pick = Literal["diag", "rows", "spa"]
 PICKS = ("diag", "rows", "spa")

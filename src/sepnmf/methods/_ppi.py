@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from sepnmf._typing import Floats, Seed
+from sepnmf._validation import check_count, check_generator
 from sepnmf.matrix import (
     Chunked,
     Extremes,
@@ -15,8 +17,6 @@ from sepnmf.matrix import (
 from sepnmf.methods._method import method
 from sepnmf.methods._subspace import nonzero_columns, spread, too_few_nonzero
 from sepnmf.selection import Selection, best_first
-from sepnmf.typing import Floats, Seed
-from sepnmf.validation import check_count, check_generator
 
 BLOCK = 1_000_000  # inner products held at a time
 

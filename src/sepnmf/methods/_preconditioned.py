@@ -6,13 +6,13 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
+from sepnmf._typing import Floats, Ints
+from sepnmf._validation import check_choice, check_count, check_number
 from sepnmf.matrix import MatrixLike, Negative, as_matrix
 from sepnmf.methods._method import method
 from sepnmf.methods._spa import successive_projections
 from sepnmf.methods._subspace import nonzero_columns, signal_subspace, spread, stepwise_scores
 from sepnmf.selection import Selection, best_first
-from sepnmf.typing import Floats, Ints
-from sepnmf.validation import check_choice, check_count, check_number
 
 
 @method(

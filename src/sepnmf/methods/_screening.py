@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sepnmf.descent import Normalize, needs_root_of_sums, refine_anchors
+from sepnmf._descent import Normalize, needs_root_of_sums, refine_anchors
+from sepnmf._typing import Floats, Ints
+from sepnmf._validation import check_generator
 from sepnmf.least_squares import Atoms, Unexplained, squared_misfits, unexplained
 from sepnmf.matrix import (
     HELD,
@@ -27,8 +29,6 @@ from sepnmf.matrix import (
     leading_spectrum,
 )
 from sepnmf.selection import Selection
-from sepnmf.typing import Floats, Ints
-from sepnmf.validation import check_generator
 
 if TYPE_CHECKING:
     from sepnmf.methods._method import Method

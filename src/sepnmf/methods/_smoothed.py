@@ -4,6 +4,8 @@ from typing import Literal
 
 import numpy as np
 
+from sepnmf._typing import Floats, Ints, Seed
+from sepnmf._validation import check_choice, check_count, check_generator
 from sepnmf.matrix import Dense, MatrixLike, Negative, as_matrix
 from sepnmf.methods._method import method
 from sepnmf.methods._subspace import (
@@ -15,8 +17,6 @@ from sepnmf.methods._subspace import (
     stepwise_scores,
 )
 from sepnmf.selection import Selection, best_first
-from sepnmf.typing import Floats, Ints, Seed
-from sepnmf.validation import check_choice, check_count, check_generator
 
 Average = Literal["mean", "median"]
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from sepnmf._typing import Floats
+from sepnmf._validation import check_choice
 from sepnmf.least_squares import hull_weights
 from sepnmf.matrix import MatrixLike, Negative, as_matrix
 from sepnmf.methods._method import method
 from sepnmf.methods._spa import Complement, Normalize
 from sepnmf.selection import Selection
-from sepnmf.typing import Floats
-from sepnmf.validation import check_choice
 
 
 @method(

@@ -7,7 +7,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sepnmf.kernels import distances
+from sepnmf._kernels import distances
+from sepnmf._typing import Floats, Ints
+from sepnmf._validation import check_choice
 from sepnmf.matrix import (
     Chunked,
     Dense,
@@ -22,8 +24,6 @@ from sepnmf.matrix import (
 from sepnmf.methods._method import method
 from sepnmf.methods._working_set import Violations, WorkingSetChoice, choose_and_verify
 from sepnmf.selection import Selection, best_first
-from sepnmf.typing import Floats, Ints
-from sepnmf.validation import check_choice
 
 Normalize = Literal["none", "l1"]
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from sepnmf._typing import Floats, Ints
 from sepnmf.matrix import InMemory
-from sepnmf.typing import Floats, Ints
 
 
 def affine_view(M: InMemory, r: int, *, method: str) -> Floats:

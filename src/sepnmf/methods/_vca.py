@@ -5,6 +5,8 @@ from functools import partial
 
 import numpy as np
 
+from sepnmf._typing import Floats, Ints, Seed
+from sepnmf._validation import check_generator, check_number
 from sepnmf.matrix import (
     Chunked,
     Held,
@@ -31,8 +33,6 @@ from sepnmf.methods._subspace import (
 )
 from sepnmf.methods._working_set import Violations, WorkingSetChoice, choose_and_verify
 from sepnmf.selection import Selection
-from sepnmf.typing import Floats, Ints, Seed
-from sepnmf.validation import check_generator, check_number
 
 ROUNDING = 1e-13  # relative; lengths that differ by less are the same
 

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from sepnmf._typing import Floats
 from sepnmf.matrix import Block, Chunked, Held, Part, Ranked, Reducer, concatenated
-from sepnmf.typing import Floats
 
 MOST_VIOLATIONS = 2000  # columns that join the working set after one pass
 WAITING = 2**21  # entries of candidates that wait to be examined

@@ -7,6 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from sepnmf._typing import Floats, Ints, Seed
+from sepnmf._validation import check_choice, check_generator
 from sepnmf.least_squares import cone_weights
 from sepnmf.matrix import (
     Chunked,
@@ -24,8 +26,6 @@ from sepnmf.methods._spa import Complement, ranked_scores, roots
 from sepnmf.methods._subspace import first_largest
 from sepnmf.methods._working_set import Violations, WorkingSetChoice, choose_and_verify
 from sepnmf.selection import Selection
-from sepnmf.typing import Floats, Ints, Seed
-from sepnmf.validation import check_choice, check_generator
 
 Rule = Literal["max", "dist", "rand", "greedy"]
 

@@ -1,8 +1,8 @@
 """The optimisation problem: norms and their ratio, proximal maps, the set Ω, objective, criticality."""
 
-from sepnmf.model.norms import NORMS, Norm, prox_power, prox_power_omega
-from sepnmf.model.omega import project_omega
-from sepnmf.model.problem import criticality, objective, ratio
+from sepnmf.model._norms import NORMS, Norm, prox_power, prox_power_omega
+from sepnmf.model._omega import project_omega
+from sepnmf.model._problem import criticality, objective, ratio
 
 __all__ = [
     "NORMS",

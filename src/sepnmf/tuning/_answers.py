@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from sepnmf.descent import Improve, Improved, Problem, descent, residual
+from sepnmf._descent import Improve, Improved, Problem, descent, residual
+from sepnmf._typing import Ints
 from sepnmf.methods import Callback, State
-from sepnmf.typing import Ints
 
 Starts = dict[str, Ints]  # by the name of what found them
 

@@ -4,17 +4,17 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from sepnmf.descent import Normalize, Problem, check_normalize, importance, lies_in_cone
+from sepnmf._descent import Normalize, Problem, check_normalize, importance, lies_in_cone
+from sepnmf._parallel import SingleBLAS
+from sepnmf._typing import Seed
+from sepnmf._validation import check_generator
 from sepnmf.matrix import Chunked, Dense, InMemory, MatrixLike, Negative, as_matrix
 from sepnmf.methods import Callback, method
 from sepnmf.methods._screening import normalization, screened
-from sepnmf.parallel import SingleBLAS
 from sepnmf.selection import Selection, Status, best_first
 from sepnmf.tuning._answers import Answer, Answers
 from sepnmf.tuning._consensus import consensus
 from sepnmf.tuning._starts import GREEDY, greedy_starts, is_short_path, path_start
-from sepnmf.typing import Seed
-from sepnmf.validation import check_generator
 
 SMALL_PRODUCT = 2_000_000  # entries; up to here BLAS is kept to one thread
 BIG = 20_000_000  # entries; beyond, only the starts that hold no copy of the data

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from sepnmf.validation import check_count
+from sepnmf._validation import check_count
 
 LOWEST, HIGHEST = 1e-5, 3e3  # the paper's range of every parameter
 STARTUP = 10  # evaluations at random before the model of the loss is asked

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sepnmf.typing import Floats, Ints
+from sepnmf._typing import Floats, Ints
 
 POWER_STEPS, CUT_STEPS = 4, 4
 

@@ -7,12 +7,12 @@ around a given one, on random parts of the columns.
 
 import numpy as np
 
-from sepnmf.descent import Exchanged, Problem, exchange_anchors, residual
+from sepnmf._descent import Exchanged, Problem, exchange_anchors, residual
+from sepnmf._typing import Floats, Ints
 from sepnmf.matrix import Dense
 from sepnmf.tuning._answers import Answer, Answers, Starts, as_set
 from sepnmf.tuning._clusters import bisecting_clusters, cluster_means
 from sepnmf.tuning._starts import greedy_starts
-from sepnmf.typing import Floats, Ints
 
 CLUSTERS, PER_ANCHOR = 100, 25  # clusters at first, or so many for every anchor
 SPREAD = (0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.45, 1.6)  # numbers of clusters in a consensus, times that

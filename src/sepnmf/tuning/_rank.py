@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from sepnmf.descent import noise_variance, squared_spectrum, white_rank
+from sepnmf._descent import noise_variance, squared_spectrum, white_rank
+from sepnmf._typing import Seed
+from sepnmf._validation import check_count
 from sepnmf.least_squares import unexplained
 from sepnmf.matrix import MatrixLike, Negative, as_matrix
 from sepnmf.tuning._auto import auto
 from sepnmf.tuning._residual_curve import residual_curve
-from sepnmf.typing import Seed
-from sepnmf.validation import check_count
 
 FEWEST = 8  # singular values; fewer do not tell noise from the rest
 STRONG = 3  # times what late anchors gain

@@ -5,13 +5,13 @@ import warnings
 
 import numpy as np
 
-from sepnmf.descent import VertexModel, noise_variance
+from sepnmf._descent import VertexModel, noise_variance
+from sepnmf._typing import Floats, Ints, Seed
+from sepnmf._validation import check_count
 from sepnmf.matrix import MatrixLike, Negative, dense_data
 from sepnmf.methods import admm, method
 from sepnmf.methods._picking import pick_anchors
 from sepnmf.selection import Selection
-from sepnmf.typing import Floats, Ints, Seed
-from sepnmf.validation import check_count
 
 LEAST, LARGEST = 1e-8, 1e2  # λ for ‖M‖_F = 1
 NEAR_ENOUGH = 0.02  # of r
@@ -43,7 +43,7 @@ def tuned_admm(
     factorisation with r anchors the trace of X is r; it falls with λ, which is bisected on a logarithmic
     scale until it is r to 2 %, each solve starting from the last X. The anchors of each X
     on the way are picked by its diagonal and by SPA on its rows, which does not take two copies of one; the
-    set with the largest likelihood (`sepnmf.descent`) is the answer.
+    set with the largest likelihood (`sepnmf._descent`) is the answer.
 
     Parameters
     ----------

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from sepnmf.descent import Problem, exchange_anchors
+from sepnmf._descent import Problem, exchange_anchors
+from sepnmf._typing import Floats, Ints, Seed
+from sepnmf._validation import check_generator
 from sepnmf.least_squares import misfits_from_products
 from sepnmf.matrix import Dense, InMemory
 from sepnmf.tuning._clusters import bisecting_clusters, cluster_means
 from sepnmf.tuning._starts import greedy_starts
-from sepnmf.typing import Floats, Ints, Seed
-from sepnmf.validation import check_generator
 
 CLUSTERS = 200  # representatives, if there are more than twice as many columns
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sepnmf.descent import Problem
+from sepnmf._descent import Problem
+from sepnmf._typing import Floats, Ints
 from sepnmf.methods import nfindr, preconditioned_spa, snpa, spa, vca, xray
 from sepnmf.tuning._ratio_path import tuned_admm
-from sepnmf.typing import Floats, Ints
 
 PATH = 300  # columns; up to here the ratio model's path is worth its time
 

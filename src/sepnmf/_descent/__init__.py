@@ -1,0 +1,30 @@
+"""From given anchors to better ones: noise or misfit, the criterion this calls for, and descent on it."""
+
+from sepnmf._descent._criterion import Improve, Improved, descent
+from sepnmf._descent._exchange import Exchanged, exchange_anchors
+from sepnmf._descent._likelihood import VertexModel
+from sepnmf._descent._noise import noise_variance, squared_spectrum, white_rank
+from sepnmf._descent._problem import Problem
+from sepnmf._descent._refine import refine_anchors
+from sepnmf._descent._scaling import Normalize, check_normalize, needs_root_of_sums
+from sepnmf._descent._worth import importance, lies_in_cone, residual
+
+__all__ = [
+    "Exchanged",
+    "Improve",
+    "Improved",
+    "Normalize",
+    "Problem",
+    "VertexModel",
+    "check_normalize",
+    "descent",
+    "exchange_anchors",
+    "importance",
+    "lies_in_cone",
+    "needs_root_of_sums",
+    "noise_variance",
+    "refine_anchors",
+    "residual",
+    "squared_spectrum",
+    "white_rank",
+]

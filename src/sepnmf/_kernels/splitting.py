@@ -1,0 +1,56 @@
+"""Fused passes of DCA's inner loop over blocks of rows.
+
+The multiplier of the inner loop is not stored: Z = D − V, where D = X + Z (with the last X and Z) is the
+point at which V was computed.
+"""
+
+from numba import njit
+
+from sepnmf._kernels.omega import SUMS
+
+
+@njit(cache=True, nogil=True)
+def combine(X, V, D, mix, out, lo, hi, sums):  # type: ignore[no-untyped-def]
+    """Write x·X + v·(V − Z), Z = D − V, (x, v) = mix, into `out`."""
+    x, v = mix
+    for i in range(lo, hi):
+        Xi, Vi, Di, row = X[i], V[i], D[i], out[i]
+        for j in range(row.size):
+            row[j] = x * Xi[j] + v * (2 * Vi[j] - Di[j])
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS)
+def lengths(x, y):  # type: ignore[no-untyped-def]
+    """Σ (x_j − y_j)² and Σ x_j²."""
+    zero = x.dtype.type(0)
+    gap, whole = zero, zero
+    for j in range(x.size):
+        gap += (x[j] - y[j]) ** 2
+        whole += x[j] * x[j]
+    return gap, whole
+
+
+@njit(cache=True, nogil=True)
+def advance(X, X_last, V, D, lo, hi, sums):  # type: ignore[no-untyped-def]
+    """D ← X + Z, Z = D − V; sums: ‖X − X_last‖² and ‖X‖²."""
+    gap, whole = 0.0, 0.0
+    for i in range(lo, hi):
+        Xi, Vi, Di = X[i], V[i], D[i]
+        for j in range(Xi.size):
+            Di[j] = Xi[j] + (Di[j] - Vi[j])
+        row = lengths(Xi, X_last[i])
+        gap += row[0]
+        whole += row[1]
+    sums[0] = gap
+    sums[1] = whole
+
+
+@njit(cache=True, nogil=True)
+def compare(X, X_k, V, lo, hi, sums):  # type: ignore[no-untyped-def]
+    """‖X − X_k‖² and ‖X − V‖²."""
+    moved, apart = 0.0, 0.0
+    for i in range(lo, hi):
+        moved += lengths(X[i], X_k[i])[0]
+        apart += lengths(X[i], V[i])[0]
+    sums[0] = moved
+    sums[1] = apart

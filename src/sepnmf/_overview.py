@@ -1,0 +1,176 @@
+"""What people want to see beside the anchors: the data at a glance, maps, and other methods' answers."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from sepnmf._typing import Floats, Ints
+from sepnmf.io._data import Data
+from sepnmf.least_squares import nnls
+from sepnmf.matrix import SMALL, Matrix, MatrixLike, as_matrix
+from sepnmf.metrics import rae
+from sepnmf.registry import METHODS, find_method, select
+from sepnmf.selection import Selection
+from sepnmf.tuning import residual_curve
+
+SIDE = 600  # pixels of a map in a report, at most
+SAMPLE = 5000  # columns that the curve of the residual is computed on, of more
+MOST_ANCHORS = 15  # of that curve
+
+
+def summary(data: Data) -> dict[str, str]:
+    """Return the data at a glance, for a reader."""
+    matrix = as_matrix(data.M, "allow")
+    m, n = matrix.shape
+    least, most, zeros = matrix.extent()
+    shown = {"file": data.file.name}
+    if data.variable:
+        shown["variable"] = data.variable
+    shown |= {"rows": f"{m:,}", "columns": f"{n:,}"}
+    if data.image_shape is not None:
+        shown["image"] = "{:,} lines × {:,} samples".format(*data.image_shape)
+    return shown | {
+        "entries": f"{matrix.kind}, {data.M.dtype}",
+        "smallest entry": f"{least:.4g}",
+        "largest entry": f"{most:.4g}",
+        "zeros": f"{zeros / (m * n):.1%}",
+    }
+
+
+def curve_of_residuals(M: MatrixLike, random_state: int = 0) -> dict[str, Floats] | None:
+    """Return the relative residual of the best r columns for every small r; of many columns, of a sample."""
+    matrix = as_matrix(M, "allow")
+    m, n = matrix.shape
+    count = min(SAMPLE, n, max(SMALL // m, 1))
+    columns = np.sort(np.random.default_rng(random_state).choice(n, count, replace=False))
+    part = matrix if count == n else matrix.part(columns)
+    try:
+        squares = residual_curve(part.in_memory(), min(MOST_ANCHORS, m, count), random_state, None)
+    except ValueError:  # no column to choose
+        return None
+    return {"r": np.arange(1.0, len(squares) + 1), "residual": np.sqrt(squares)}
+
+
+def scene(data: Data) -> Floats:
+    """Return the mean over the bands, as an image."""
+    return thinned(data.picture(as_matrix(data.M, "allow").mean_row()))
+
+
+def maps(data: Data, H: Any) -> Floats:
+    """Return the weights of each anchor as images, thinned where they are large."""
+    return np.stack([thinned(data.picture(np.asarray(row))) for row in H])
+
+
+def maps_from(data: Data, matrix: Matrix, W: Floats) -> Floats:
+    """Return the same, computed here for the pixels that are shown."""
+    columns, shape = shown_pixels(data)
+    H = nnls(W, matrix if len(columns) == matrix.shape[1] else matrix.part(columns))
+    return np.stack([np.reshape(row, shape, order=data.image_order) for row in np.asarray(H)])
+
+
+def shown_pixels(data: Data) -> tuple[Ints, tuple[int, int]]:
+    """Return the columns of the pixels that a thinned picture shows, ascending, and its lines and samples."""
+    if data.image_shape is None:
+        raise ValueError(f"{data.file.name} holds no image: its columns are not pixels.")
+    step = thinning(data.image_shape)
+    lines, samples = (np.arange(0, side, step) for side in data.image_shape)
+    columns = np.ravel_multi_index(
+        np.meshgrid(lines, samples, indexing="ij"), data.image_shape, order=data.image_order
+    )
+    return columns.ravel(order=data.image_order), (len(lines), len(samples))
+
+
+def thinning(shape: tuple[int, ...]) -> int:
+    """Return the step between the lines and samples that a picture of at most 600 a side shows."""
+    return max(-(-side // SIDE) for side in shape)
+
+
+def thinned(picture: Floats) -> Floats:
+    """Return a picture of at most 600 a side, with every k-th line and sample."""
+    step = thinning(picture.shape)
+    return picture[::step, ::step]
+
+
+def ready_methods() -> list[str]:
+    """Return the methods that run without an option."""
+    return [name for name, method in METHODS.items() if not method.required]
+
+
+def too_slow(name: str, n: int) -> str | None:
+    """Return why a method is not run on so many columns unless it is named."""
+    most = find_method(name).quick_up_to
+    slow = most is not None and n > most
+    return f"takes minutes with over {most:,} columns: name it to run it" if slow else None
+
+
+def compare(
+    M: MatrixLike,
+    r: int,
+    names: Iterable[str] | None = None,
+    *,
+    scale: bool = False,
+    random_state: int = 0,
+    label: Callable[[int], str] = str,
+    on_progress: Callable[[str, int, int], object] = lambda name, done, total: None,
+) -> list[dict[str, Any]]:
+    """Run methods side by side.
+
+    Parameters
+    ----------
+    M : matrix_like of shape (m, n)
+        Data.
+    r : int
+        Number of anchors.
+    names : iterable of str, optional
+        Methods; by default all that need no option and do not take minutes on so many columns.
+    scale : bool, default False
+        Divide the columns by their sums before choosing; the fit is of the columns as they are.
+    random_state : int, default 0
+        For methods that draw random numbers.
+    label : callable
+        What to call a column.
+    on_progress : callable
+        Called with the name of each method before it runs, how many are done, and how many there are.
+
+    Returns
+    -------
+    list of dict
+        Per method: "method", "columns", "anchors" (labels), "fit", "seconds", "status", and "failure": why
+        there is no answer, None if there is one.
+    """
+    chosen = list(ready_methods() if names is None else names)
+    matrix = as_matrix(M, "allow")
+    used = matrix.normalised("l1") if scale else matrix
+    rows = []
+    for done, name in enumerate(chosen):
+        on_progress(name, done, len(chosen))
+        reason = too_slow(name, matrix.shape[1]) if names is None else None
+        began = time.perf_counter()
+        try:
+            sel = None if reason else choose(used, r, name, random_state=random_state)
+        except (ValueError, MemoryError) as error:
+            sel, reason = None, str(error) or "not enough memory"
+        row: dict[str, Any] = {"method": name, "columns": [], "anchors": [], "fit": None, "status": ""}
+        if sel is not None:
+            row |= {
+                "columns": sel.anchors.tolist(),
+                "anchors": [label(int(j)) for j in sel.anchors],
+                "fit": rae(matrix, sel.anchors),
+                "status": sel.status,
+            }
+        seconds = sel.seconds if sel is not None else time.perf_counter() - began
+        rows.append(row | {"seconds": seconds, "failure": reason})
+    on_progress("", len(chosen), len(chosen))
+    return rows
+
+
+def choose(matrix: Matrix, r: int, method: str, *, random_state: int, **options: Any) -> Selection:
+    """Return a selection, with a seed where the method takes one; its status says if it did not converge."""
+    if "random_state" in find_method(method).options:
+        options["random_state"] = random_state
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return select(matrix, r, method, **options)

@@ -1,0 +1,139 @@
+"""Checks of what a user passes in. Each failure is one sentence: what, where, what to do."""
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from sepnmf._typing import ArrayLike, Floats
+
+# Ω compares w_i x_ij with w_j x_ii; squares of w_j / w_i must stay finite.
+WIDEST_WEIGHTS = 1e150
+
+
+def check_array(A: ArrayLike, name: str, ndim: int = 2) -> Floats:
+    """Return `A` as a finite floating-point array of `ndim` dimensions, copied only if it must be.
+
+    float32 stays float32 (and float16 becomes it); every other real type becomes float64.
+    """
+    if hasattr(A, "toarray"):  # a sparse matrix, of which NumPy makes an array with one object
+        raise ValueError(f"{name} is sparse, and this needs a dense array: pass {name}.toarray().")
+    array = np.asarray(A)
+    check_real(array.dtype, name)
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}.")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty: its shape is {array.shape}.")
+    array = array.astype(computing_dtype(array.dtype), copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspicious = not np.isfinite(array.sum())  # one pass without a temporary settles nearly every case
+    if suspicious and not np.isfinite(array).all():
+        bad = ~np.isfinite(array)
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(not_finite(name, int(bad.sum()), where))
+    return array
+
+
+def computing_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the floating-point type that numbers of a type are computed in: float32 stays float32."""
+    return np.dtype(np.float32 if dtype in (np.float32, np.float16) else np.float64)
+
+
+def check_real(dtype: np.dtype[Any], name: str) -> None:
+    """Refuse a type that does not hold real numbers."""
+    if dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold real numbers, got dtype {dtype}: convert it to float first.")
+
+
+def not_finite(name: str, count: int, first: tuple[int, ...] | None, where: str = "") -> str:
+    """Return what to say of NaN and infinite entries."""
+    return f"{name} has {count} NaN or infinite entries{where}, the first at {first}: remove or replace them."
+
+
+def negative_entries(count: int, first: tuple[int, ...] | None) -> str:
+    """Return what to say of negative entries that are refused."""
+    return (
+        f'M has {count} negative entries, the first at {first}: pass negative="clip" to set them to zero or '
+        'negative="allow" to keep them.'
+    )
+
+
+def check_weights(weights: ArrayLike | None, M: Floats) -> Floats:
+    """Weights of Ω, scaled so that the largest is 1; by default the l1 norms of the columns of M."""
+    if weights is None:
+        return scaled_weights(np.abs(M).sum(axis=0, dtype=np.float64), M.shape[1])
+    return scaled_weights(weights, M.shape[1])
+
+
+def scaled_weights(weights: ArrayLike, n: int) -> Floats:
+    """`weights` as n positive float64 numbers of which the largest is 1 (Ω does not notice)."""
+    array = check_array(weights, "weights", ndim=1).astype(np.float64)
+    if array.size != n:
+        raise ValueError(f"weights must hold one number per column ({n}), got {array.size}.")
+    if not array.min() > 0:
+        raise ValueError(
+            f"weights must be positive, got {float(array.min())!r} at index {int(array.argmin())}."
+        )
+    array /= array.max()
+    if not array.min() >= 1 / WIDEST_WEIGHTS:
+        raise ValueError(
+            "weights differ by a factor of more than 1e150, too much to be told apart in "
+            "floating point: rescale them."
+        )
+    return array
+
+
+def check_rank(r: object, n: int) -> int:
+    """Return the number of anchors, an integer with 1 ≤ r ≤ n."""
+    if isinstance(r, bool) or not isinstance(r, Integral):
+        raise ValueError(f"r must be an integer, got {r!r}.")
+    rank = int(r)
+    if not 1 <= rank <= n:
+        raise ValueError(f"r must lie between 1 and the number of columns, {n}, got {rank}.")
+    return rank
+
+
+def check_number(value: object, name: str, *, least: float = 0.0, strict: bool = True) -> float:
+    """Return a finite real number above `least` (or at least `least` when not `strict`)."""
+    bound = f"{'greater than' if strict else 'at least'} {least:g}"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError(f"{name} must be a number {bound}, got {value!r}.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.inf
+    if not np.isfinite(number) or number < least or (strict and number == least):
+        raise ValueError(f"{name} must be finite and {bound}, got {number!r}.")
+    return number
+
+
+def check_count(value: object, name: str, *, least: int = 1) -> int:
+    """Return an integer that is at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+    return int(value)
+
+
+def check_choice(value: object, name: str, choices: Iterable[str]) -> str:
+    """Return `value` if it is one of `choices`."""
+    known = tuple(choices)
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}.")
+    return value
+
+
+def check_square(A: ArrayLike, name: str, n: int | None = None) -> Floats:
+    """Return `A` as a finite square array, of order n when given."""
+    array = check_array(A, name)
+    order = array.shape[0] if n is None else n
+    if array.shape != (order, order):
+        raise ValueError(f"{name} must be square, {order} × {order}, got shape {array.shape}.")
+    return array
+
+
+def check_generator(random_state: object) -> np.random.Generator:
+    """Return a NumPy generator from None, an integer seed or a generator."""
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return np.random.default_rng(random_state)
+    return np.random.default_rng(check_count(random_state, "random_state", least=0))

@@ -1,0 +1,92 @@
+"""The main job on generated data: find the anchors, show them beside the true ones, draw, report."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sepnmf._overview import compare, curve_of_residuals, summary
+from sepnmf.cli._app import command_line, say, show_table, versions
+from sepnmf.cli._pictures import pyplot, save
+from sepnmf.datasets import make_midpoint
+from sepnmf.io._data import Data
+from sepnmf.methods import admm
+from sepnmf.metrics import rae
+from sepnmf.report import Contents, write_report
+
+if TYPE_CHECKING:
+    from sepnmf._typing import Floats, Ints
+    from sepnmf.selection import Selection
+
+R = 10
+QUICK = ("auto", "spa", "snpa", "xray", "vca", "fgnsr", "merit")
+
+
+def demonstrate(folder: Path) -> None:
+    """Write anchors.png and report.html; print a table."""
+    M, true = make_midpoint(noise=0.03, random_state=0)
+    M = np.maximum(M, 0)
+    sel = admm(M, R, p=2, norm="rows", lam=1e-3, rho=(0.01, 0.01, 0.01))
+    say(f"M is {M.shape[0]} × {M.shape[1]}: {R} anchors, and the midpoints of every pair of them, disturbed.")
+    rows = [
+        [str(rank), str(column), f"{sel.scores[column]:.4f}", "yes" if column in true else "NO"]
+        for rank, column in enumerate(sel.anchors.tolist(), start=1)
+    ]
+    show_table({"rank": "right", "column": "right", "score x_ii": "right", "a true anchor?": "left"}, rows)
+    next_best = np.delete(sel.scores, sel.anchors).max()
+    say(f"The best column that was not chosen has score {next_best:.4f}.")
+    say(
+        f"{len(set(sel.anchors) & set(true))} of {R} true anchors found; {sel.status} after "
+        f"{sel.n_outer} outer iterations, {sel.seconds:.2f} s; λR + fit = {sel.history['objective'][-1]:.4g}."
+    )
+    picture = draw(folder / "anchors.png", M, true, sel)
+    report = write_report(folder / "report.html", contents(M, sel))
+    say(f"Picture: {picture}   Report: {report}")
+
+
+def contents(M: "Floats", sel: "Selection") -> Contents:
+    """What the report shows."""
+    names = [f"pure {j}" for j in range(R)] + [f"{i}+{j}" for i in range(R) for j in range(i + 1, R)]
+    data = Data(M, Path("generated"), column_names=tuple(names))
+    return Contents(
+        data=data,
+        selection=sel,
+        labels=tuple(data.column_labels(sel.anchors)),
+        anchor_columns=M[:, sel.anchors],
+        summary=summary(data),
+        fit=rae(M, sel.anchors),
+        curve=curve_of_residuals(M),
+        comparison=compare(M, R, QUICK, label=data.column_label),
+        command=command_line(),
+        versions=versions(),
+    )
+
+
+def draw(path: Path, M: "Floats", true: "Ints", sel: "Selection") -> Path:
+    """Columns in the plane, and scores."""
+    figure, (left, right) = pyplot().subplots(1, 2, figsize=(11, 4.8), layout="constrained")
+
+    # The two leading principal components of the columns: anchors are the corners of what the others fill.
+    centred = M - M.mean(axis=1, keepdims=True)
+    plane = np.linalg.svd(centred, full_matrices=False)[0][:, :2].T @ centred
+    left.scatter(*plane, s=22, color="0.65", label="columns of M")
+    left.scatter(
+        *plane[:, true], s=150, facecolors="none", edgecolors="#0072b2", linewidths=1.6, label="true anchors"
+    )
+    left.scatter(
+        *plane[:, sel.anchors], s=36, color="#d55e00", marker="x", linewidths=1.8, label="anchors found"
+    )
+    left.set(title="Columns, in their two leading principal components", xticks=[], yticks=[])
+    left.legend(loc="upper center", bbox_to_anchor=(0.5, 0), ncols=3, frameon=False)
+    left.spines[:].set_visible(False)
+
+    order = np.argsort(-sel.scores)
+    colours = np.where(np.isin(order, true), "#0072b2", "0.65")
+    right.bar(np.arange(order.size), sel.scores[order], color=colours, width=0.85)
+    right.axvline(R - 0.5, color="#d55e00", linestyle="--", linewidth=1.2)
+    right.annotate(f"r = {R}", (R - 0.2, sel.scores.max()), color="#d55e00", va="top")
+    right.set(
+        title="Score of every column (blue: true anchors)", xlabel="columns, best first", ylabel="$x_{ii}$"
+    )
+    right.spines[["top", "right"]].set_visible(False)
+    return save(figure, path)

@@ -1,0 +1,308 @@
+"""Abundance maps, written in the format of the file that the data came from."""
+
+import csv
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.lib import format as npy
+from scipy import io
+
+from sepnmf._typing import Floats
+from sepnmf.io._arrays import stored_npy
+from sepnmf.io._data import Data
+from sepnmf.io._envi import INTERLEAVES, axes_of, data_beside, read_header, stored_envi
+from sepnmf.io._guards import needed
+from sepnmf.io._zarrs import has_metadata, is_zarr, open_array, read_pixels
+from sepnmf.matrix import Stored, is_lazy
+
+# Facts of an ENVI header that are true of the maps as well.
+CARRIED = (
+    "map info",
+    "projection info",
+    "coordinate system string",
+    "geo points",
+    "rpc info",
+    "pixel size",
+    "x start",
+    "y start",
+    "sensor type",
+    "acquisition time",
+)
+
+SUFFIXES = (".npy", ".npz", ".mat", ".hdr", ".img", ".csv", ".tsv", ".parquet", ".mtx", ".zarr")
+
+
+def write_cube(path: str | Path, H: Any, like: Data, names: Sequence[str]) -> Path:
+    """Write abundance maps in the format of the file that the data came from.
+
+    ENVI and .npy, .zarr, .npz and .mat hold an image of lines × samples × r (r × n if the data are no image);
+    other formats have no images, and a .csv table of r rows is written. Each file is complete or not there.
+
+    Parameters
+    ----------
+    path : path
+        Where to; its ending, if it is that of a format, is replaced by the right one.
+    H : ndarray or Dask array of shape (r, n)
+        Abundances. The chunks of a Dask array are written to ENVI, .npy and .zarr as they are computed, by
+        Dask's threads or on a cluster, whose workers must know the folder by the same path.
+    like : Data
+        The data.
+    names : sequence of r str
+        What the maps are of.
+
+    Returns
+    -------
+    Path
+        The file written; of ENVI's two, the header.
+
+    Raises
+    ------
+    ValueError
+        If H does not have one column per column of the data and one row per name.
+    OSError
+        If a file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sepnmf.io import read, write_cube
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> np.save(folder / "scene.npy", np.ones((4, 5, 6)))
+    >>> scene = read(folder / "scene.npy")
+    >>> write_cube(folder / "maps", np.ones((2, 20)), scene, ["soil", "water"]).name
+    'maps.npy'
+    >>> read(folder / "maps.npy").M.shape
+    (2, 20)
+    """
+    if H.shape != (len(names), like.M.shape[1]):
+        raise ValueError(
+            f"H must have one row per name and one column per column of the data, "
+            f"{len(names)} × {like.M.shape[1]}, got shape {H.shape}."
+        )
+    target = Path(path)
+    if target.suffix.lower() in SUFFIXES:
+        target = target.with_suffix("")
+    suffix = like.file.suffix.lower()
+    if suffix == ".hdr" and like.image_shape is not None:
+        return write_envi(target, H, like, like.image_shape, names)
+    if suffix == ".npy":
+        return write_npy(target, H, like)
+    if is_zarr(like.file):
+        return write_zarr(target, H, like, names)
+    if suffix in (".npz", ".mat"):
+        return write_variables(target, suffix, H, like, names)
+    return write_table(target, H, like, names)
+
+
+def read_maps(path: Path, step: int) -> Floats:
+    """Every step-th line and sample of maps that `write_cube` has written, a map each.
+
+    For ENVI, .npy and .zarr, which data that are never held come from. The rest of the maps stays on disk.
+    """
+    if is_zarr(path):
+        return read_pixels(path, slice(None, None, step), slice(None, None, step))
+    is_npy = path.suffix == ".npy"
+    stored = stored_npy(path)[0] if is_npy else stored_envi(path, read_header(path), data_beside(path))
+    # Line by line, for the pages of a map count as memory.
+    lines = [
+        stored.read(slice(k, k + 1), slice(None, None, step)) for k in range(0, stored.image_shape[0], step)
+    ]
+    return np.concatenate(lines, axis=1)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file or a folder to write to, which takes the place of `path` when it is complete."""
+    part = appended(path, ".part")
+    remove(part)  # of a command that was killed
+    try:
+        yield part
+        if not (path.is_dir() and has_metadata(path)):  # what is no Zarr array stays
+            os.replace(part, path)
+            return
+        # No system replaces a folder at once.
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as aside:
+            os.replace(path, Path(aside, path.name))
+            os.replace(part, path)
+    finally:
+        remove(part)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def appended(path: Path, suffix: str) -> Path:
+    """`path` with a suffix more."""
+    return path.with_name(path.name + suffix)
+
+
+def fill(H: Any, write: Callable[[int, Floats], None]) -> None:
+    """Have all columns of H written: `write` gets the number of the first column, and columns.
+
+    A chunk of a Dask array is written by the task that has computed it. A task that is repeated, for a worker
+    was lost, writes the same numbers to the same place.
+    """
+    if not is_lazy(H):
+        write(0, H)
+        return
+    dask = needed("dask")
+    H = H.rechunk({0: -1}) if H.numblocks[0] > 1 else H
+    starts = np.cumsum([0, *H.chunks[1][:-1]])
+    task = dask.delayed(write_chunk, pure=False)
+    chunks = zip(starts, H.to_delayed().ravel(), strict=True)
+    dask.compute([task(write, int(start), numbers) for start, numbers in chunks])
+
+
+def write_chunk(write: Callable[[int, Floats], None], start: int, numbers: Floats) -> None:
+    """Write one chunk: the task that progress is counted by."""
+    write(start, numbers)
+
+
+def write_pixels(stored: Stored, order: Literal["C", "F"], start: int, numbers: Floats) -> None:
+    """Write consecutive pixels into a file of the right size."""
+    pixels = np.arange(start, start + numbers.shape[1])
+    line, sample = np.unravel_index(pixels, stored.image_shape, order=order)
+    image, mapped = stored.view("r+")
+    image[:, line, sample] = numbers
+    mapped.flush()
+
+
+def order_of(like: Data) -> Literal["C", "F"]:
+    """How the pixels follow each other; the columns of a matrix are lines of one."""
+    return like.image_order if like.image_shape else "C"
+
+
+def write_envi(target: Path, H: Any, like: Data, image_shape: tuple[int, int], names: Sequence[str]) -> Path:
+    """Maps as ENVI: float32, interleaved as the input, on the same piece of ground."""
+    envi = needed("spectral.io.envi")
+    header = read_header(like.file)
+    axes = axes_of(header)
+    lines, samples = image_shape
+    facts = {key: header[key] for key in CARRIED if key in header} | {
+        "description": f"abundances, from {like.file.name}",
+        "lines": lines,
+        "samples": samples,
+        "bands": len(names),
+        "header offset": 0,
+        "data type": 4,
+        "interleave": next(word for word, order in INTERLEAVES.items() if order == axes),
+        "byte order": 0,
+        "band names": [safe(name) for name in names],
+    }
+    image, text = appended(target, ".img"), appended(target, ".hdr")
+    with replacing(image) as part, replacing(text) as part_of_text:
+        shape = (len(names), lines, samples)
+        stored = Stored.in_order(str(part.resolve()), np.dtype("<f4"), shape, axes)
+        with part.open("wb") as stream:
+            stream.truncate(stored.nbytes)
+        fill(H, partial(write_pixels, stored, order_of(like)))
+        envi.write_envi_header(str(part_of_text), facts)
+    return text
+
+
+def safe(name: str) -> str:
+    """A name without the characters that have a meaning in an ENVI header."""
+    return " ".join(name.translate(str.maketrans(",{}=;", "     ")).split()) or "-"
+
+
+def write_npy(target: Path, H: Any, like: Data) -> Path:
+    """Maps as a .npy file of H's own type."""
+    path = appended(target, ".npy")
+    r, n = H.shape
+    lines, samples = like.image_shape or (n, 1)
+    shape = (lines, samples, r) if like.image_shape else (r, n)
+    with replacing(path) as part:
+        mapped = npy.open_memmap(part, "w+", H.dtype, shape)
+        axes = "lsb" if like.image_shape else "bls"
+        stored = Stored.in_order(str(part.resolve()), H.dtype, (r, lines, samples), axes, mapped.offset)
+        del mapped
+        fill(H, partial(write_pixels, stored, order_of(like)))
+    return path
+
+
+def write_zarr(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
+    """Maps as a Zarr array of H's own type.
+
+    Its chunks are those of H, cut to whole lines: no two tasks write to one chunk, for they would undo each
+    other's work.
+    """
+    path = appended(target, ".zarr")
+    r, n = H.shape
+    lines, samples = like.image_shape or (n, 1)
+    order = order_of(like)
+    along, across = (lines, samples) if order == "C" else (samples, lines)
+    width = H.chunks[1][0] if is_lazy(H) else n
+    step = min(max(width // across, 1), along)
+    if is_lazy(H):
+        H = H.rechunk((r, step * across))
+    shape: tuple[int, ...] = (r, n)
+    chunks: tuple[int, ...] = (r, step)
+    if like.image_shape is not None:
+        shape = (lines, samples, r)
+        chunks = (step, samples, r) if order == "C" else (lines, step, r)
+    with replacing(path) as part:
+        array = needed("zarr").open_array(str(part), mode="w", shape=shape, chunks=chunks, dtype=H.dtype)
+        array.attrs["names"] = list(names)
+        fill(H, partial(write_region, part.resolve(), like.image_shape, order))
+    return path
+
+
+def write_region(
+    file: Path, image_shape: tuple[int, int] | None, order: Literal["C", "F"], start: int, numbers: Floats
+) -> None:
+    """Write consecutive columns, whole lines of an image."""
+    array = open_array(file, "r+")
+    r, width = numbers.shape
+    if image_shape is None:
+        array[:, start : start + width] = numbers
+        return
+    lines, samples = image_shape
+    if order == "C":
+        array[start // samples : (start + width) // samples] = numbers.T.reshape(-1, samples, r)
+    else:
+        columns = slice(start // lines, (start + width) // lines)
+        array[:, columns] = numbers.T.reshape(-1, lines, r).transpose(1, 0, 2)
+
+
+def cube(H: Any, like: Data) -> Floats:
+    """Maps as lines × samples × r, or H itself if the data are no image."""
+    numbers = np.asarray(H)
+    if like.image_shape is None:
+        return numbers
+    return np.stack([like.picture(row) for row in numbers], axis=-1)
+
+
+def write_variables(target: Path, suffix: str, H: Any, like: Data, names: Sequence[str]) -> Path:
+    """Maps as the variable "abundances" of a .npz or a .mat file, beside their names."""
+    path = appended(target, suffix)
+    with replacing(path) as part, part.open("wb") as stream:
+        if suffix == ".npz":
+            np.savez(stream, abundances=cube(H, like), names=np.array(names, dtype=str))
+        else:
+            variables = {"abundances": cube(H, like), "names": np.array(names, dtype=object)}
+            io.savemat(stream, variables, do_compression=True)  # type: ignore[arg-type] # stubs: paths only
+    return path
+
+
+def write_table(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
+    """Maps as a table of one row each."""
+    path = appended(target, ".csv")
+    headings = like.column_names or range(H.shape[1])
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["", *headings])
+        for name, row in zip(names, np.asarray(H), strict=True):
+            writer.writerow([name, *row.tolist()])
+    return path

@@ -1,0 +1,137 @@
+"""ENVI images: a text header, .hdr, and beside it a file of plain numbers."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sepnmf.io._data import Data
+from sepnmf.io._guards import needed, parsing
+from sepnmf.matrix import CHUNK, LARGE, Stored
+
+KIND = "an ENVI header"
+LARGEST_HEADER = 2**26
+
+# Axes from the slowest to the fastest: bands, lines, samples.
+INTERLEAVES = {"bsq": "bls", "bil": "lbs", "bip": "lsb"}
+
+DTYPES = {
+    1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8", 12: "u2", 13: "u4", 14: "i8", 15: "u8",
+}  # fmt: skip
+
+DATA_SUFFIXES = ("", ".img", ".dat", ".raw", ".bin", ".bsq", ".bil", ".bip", ".hyspex")
+
+
+def read_envi(file: Path, *, data: Path | None = None, large: int = LARGE, chunk: int = CHUNK) -> Data:
+    """An image from its header; a Dask array if it has more than `large` bytes as float64."""
+    header = read_header(file)
+    stored = stored_envi(file, header, data or data_beside(file))
+    return Data(
+        M=stored.matrix(large, chunk),
+        file=file,
+        row_names=words(header, "band names", stored.shape[0]),
+        wavelengths=wavelengths(header, stored.shape[0]),
+        image_shape=stored.image_shape,
+    )
+
+
+def stored_envi(file: Path, header: dict[str, Any], data: Path) -> Stored:
+    """Where the numbers are, by the facts of a header."""
+    with parsing(file, KIND):
+        lines, samples, bands = (integer(header, key) for key in ("lines", "samples", "bands"))
+        offset = integer(header, "header offset")
+        if min(lines, samples, bands) < 1 or offset < 0:
+            raise ValueError("lines, samples and bands must be positive, header offset not negative")
+        if integer(header, "file compression"):
+            raise ValueError("compressed files are not supported, save it uncompressed")
+        if header.get("file type") == "ENVI Spectral Library":
+            raise ValueError("it is that of a spectral library, not of an image")
+        location = str(data.resolve())  # for workers elsewhere
+        shape = (bands, lines, samples)
+        return Stored.in_order(location, dtype_of(header), shape, axes_of(header), offset)
+
+
+def read_header(file: Path) -> dict[str, Any]:
+    """All facts of a header as text or lists of text, by spectral's parser.
+
+    It reads a copy, for it opens files in the encoding of the system, and headers may come in any.
+    """
+    envi = needed("spectral.io.envi")
+    if file.stat().st_size > LARGEST_HEADER:
+        raise ValueError(f"{file.name} is too large for an ENVI header.")
+    content = file.read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    with tempfile.TemporaryDirectory() as folder, parsing(file, KIND):
+        copy = Path(folder, "header.hdr")
+        copy.write_text(text, errors="replace")
+        header: dict[str, Any] = envi.read_envi_header(str(copy))
+        envi.check_compatibility(header)
+    return header
+
+
+def integer(header: dict[str, Any], key: str) -> int:
+    """A fact that is a whole number; 0 if the header does not mention it."""
+    value = header.get(key, "0")
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{key} must be a whole number, got {str(value)[:40]!r}") from None
+
+
+def dtype_of(header: dict[str, Any]) -> np.dtype[Any]:
+    """Type and byte order of the numbers."""
+    number = integer(header, "data type")
+    if number not in DTYPES:
+        raise ValueError(f"data type {number} is not one of real numbers ({', '.join(map(str, DTYPES))})")
+    order = integer(header, "byte order")
+    if order not in (0, 1):
+        raise ValueError(f"byte order must be 0 or 1, got {order}")
+    return np.dtype("<>"[order] + DTYPES[number])
+
+
+def axes_of(header: dict[str, Any]) -> str:
+    """Order of the axes."""
+    interleave = str(header["interleave"]).lower()
+    if interleave not in INTERLEAVES:
+        raise ValueError(f"interleave must be one of {', '.join(INTERLEAVES)}, got {interleave[:40]!r}")
+    return INTERLEAVES[interleave]
+
+
+def words(header: dict[str, Any], key: str, count: int) -> tuple[str, ...]:
+    """A list of the header, if it has one entry per band."""
+    value = header.get(key, [])
+    return tuple(value) if isinstance(value, list) and len(value) == count else ()
+
+
+def wavelengths(header: dict[str, Any], bands: int) -> tuple[float, ...]:
+    """Wavelengths of the bands, if the header has them all."""
+    try:
+        return tuple(float(word) for word in words(header, "wavelength", bands))
+    except ValueError:
+        return ()
+
+
+def data_beside(header: Path) -> Path:
+    """The file of numbers that belongs to a header."""
+    for suffix in DATA_SUFFIXES:
+        for spelling in (suffix, suffix.upper()):
+            candidate = header.with_suffix(spelling)
+            if candidate != header and candidate.is_file():
+                return candidate
+    raise FileNotFoundError(
+        f"{header.name} has no data file beside it: expected {header.stem} with one of the endings "
+        f"{', '.join(DATA_SUFFIXES[1:])} or none."
+    )
+
+
+def header_beside(data: Path) -> Path | None:
+    """The header that belongs to a file of numbers, if there is one."""
+    for suffix in (".hdr", ".HDR"):
+        for candidate in (data.with_suffix(suffix), data.with_name(data.name + suffix)):
+            if candidate.is_file():
+                return candidate
+    return None

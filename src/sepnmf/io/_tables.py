@@ -1,0 +1,239 @@
+"""Tables, .csv, .tsv and .parquet, with or without names of rows and columns; lists of names."""
+
+import csv
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sepnmf.io._data import Data
+from sepnmf.io._guards import check_size, needed, one_line, parsing
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+DELIMITER_NAMES = {",": "commas", "\t": "tabs"}
+
+# What stands for a number that is missing: it is refused, but it is no name.
+MISSING = frozenset({"", "#N/A", "<NA>", "N/A", "NA", "NULL", "None", "n/a", "null"})
+
+
+def read_table(file: Path, *, header: bool | None = None, index: bool | None = None) -> Data:
+    """A matrix from a .csv or .tsv file; see `has_header` and `has_index` for what is taken for names."""
+    delimiter = DELIMITERS[file.suffix.lower()]
+    rows = [cells for _, cells in islice(lines_of(file, delimiter), 2)]
+    if not rows:
+        raise ValueError(f"{file.name} is empty.")
+    first, second = rows[0], rows[-1]
+    if header is None:
+        header = has_header(first, second)
+    if header and len(rows) == 1:
+        raise ValueError(f"{file.name} has a header and nothing below it.")
+    labels: list[str] = []
+
+    def label(cell: str) -> float:
+        labels.append(cell.strip())
+        return float(cell) if is_float(cell) else np.nan
+
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream, parsing(file, "a table"):
+            if header:
+                next(filter(None, csv.reader(stream, delimiter=delimiter)))
+            M = np.loadtxt(
+                stream,
+                delimiter=delimiter,
+                comments=None,
+                quotechar='"',
+                converters={0: label},
+                ndmin=2,
+                encoding="utf-8",
+            )
+    except ValueError as error:
+        raise diagnosis(file, delimiter, header) or error from None
+    if M.shape[1] != len(first):
+        raise diagnosis(file, delimiter, header) or ValueError(f"{file.name} is not a table.")
+    if index is None:
+        index = has_index(labels, first[0] if header else None)
+    if not index and not all(map(is_float, labels)):
+        raise diagnosis(file, delimiter, header, index=False) or ValueError(f"{file.name} is not a table.")
+    if index and len(first) == 1:
+        raise ValueError(
+            f"{file.name} has no column of numbers: are its cells separated by {DELIMITER_NAMES[delimiter]}?"
+        )
+    return Data(
+        M=M[:, 1:] if index else M,
+        file=file,
+        row_names=tuple(labels) if index else (),
+        column_names=tuple(first[1:] if index else first) if header else (),
+    )
+
+
+def has_header(first: list[str], second: list[str]) -> bool:
+    """Whether the first line of a table names its columns: whether a cell is neither a number nor missing.
+
+    Where only the first cell is text, or empty, it may also be the name of a row. It is a heading if it is
+    empty, if a number is below it, or if the others count the columns.
+    """
+    if not all(map(is_number, first[1:])):
+        return True
+    counted = [str(j) for j in range(len(first))]
+    alone = len(first) == 1 or first[1:] in (counted[:-1], counted[1:])
+    if first[0] == "":
+        return all(first[1:])
+    return not is_number(first[0]) and (alone or is_number(second[0]))
+
+
+def has_index(labels: list[str], heading: str | None) -> bool:
+    """Whether the first column names the rows: not all of it is numbers, or its heading is empty."""
+    return heading == "" or not all(map(is_number, labels))
+
+
+def lines_of(file: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Numbers and cells of the lines of a table, empty ones left out."""
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.reader(stream, delimiter=delimiter)
+            for cells in reader:
+                if cells:
+                    yield reader.line_num, [cell.strip() for cell in cells]
+    except UnicodeDecodeError:
+        raise ValueError(f"{file.name} is not text in UTF-8: save it in that encoding.") from None
+    except csv.Error as error:
+        raise ValueError(f"{file.name} cannot be read as a table: {one_line(error)}.") from error
+
+
+def is_float(cell: str) -> bool:
+    """Whether a cell is a number."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number or a missing one."""
+    return is_float(cell) or cell in MISSING
+
+
+def diagnosis(file: Path, delimiter: str, header: bool, index: bool = True) -> ValueError | None:
+    """What is wrong with the first bad line of a table, found by reading it again slowly."""
+    width = 0
+    try:
+        for number, cells in lines_of(file, delimiter):
+            is_first, width = width == 0, width or len(cells)
+            if len(cells) != width:
+                return ValueError(
+                    f"{file.name} has {len(cells)} cell(s) in line {number}, expected {width} "
+                    "as in its first line."
+                )
+            if is_first and header:
+                continue
+            for column, cell in enumerate(cells):
+                if not is_float(cell) and not (index and column == 0):
+                    return ValueError(
+                        f"{file.name} has {cell[:40]!r} in line {number}, cell {column + 1}: "
+                        "expected a number."
+                    )
+    except ValueError as error:
+        return error
+    return None
+
+
+def read_parquet(file: Path) -> Data:
+    """A matrix from a .parquet file: pandas' index, or else a first column of text, names the rows."""
+    pa, pq = needed("pyarrow"), needed("pyarrow.parquet")
+    kind = "a Parquet file"
+    with parsing(file, kind):
+        content = pq.ParquetFile(file)
+        schema, rows = content.schema_arrow, content.metadata.num_rows
+    with content:
+        with parsing(file, kind):
+            index = index_of(schema)
+            named = [name for name in schema.names if name not in index]
+            if not index and named and is_text(schema.field(0).type):
+                index = [named.pop(0)]
+        if len(set(schema.names)) < len(schema.names):
+            raise ValueError(f"{file.name} has two columns of one name: rename one.")
+        for name in named:
+            column = schema.field(name).type
+            if not (
+                pa.types.is_integer(column) or pa.types.is_floating(column) or pa.types.is_boolean(column)
+            ):
+                raise ValueError(
+                    f"{file.name} has a column {name!r} of type {one_line(ValueError(column))}, not real "
+                    "numbers: remove or convert it."
+                )
+        if not named:
+            raise ValueError(f"{file.name} has no column of numbers.")
+        check_size(8 * rows * len(schema.names), file)
+        with parsing(file, kind):
+            columns = [column.to_numpy() for column in content.read(named).columns]
+            M = np.empty((rows, len(named)), np.result_type(*columns), order="F")
+            for j, column in enumerate(columns):
+                M[:, j] = column
+    with parsing(file, kind):
+        words = [words_of(file, name) for name in index]
+    row_names = tuple(", ".join(parts) for parts in zip(*words, strict=True))
+    return Data(M=M, file=file, row_names=row_names, column_names=tuple(named))
+
+
+def index_of(schema: Any) -> list[str]:
+    """Columns that pandas stored as an index; a range takes none."""
+    stored = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in stored if isinstance(name, str) and name in schema.names]
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a column is text, also as a category."""
+    types = needed("pyarrow").types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def words_of(file: Path, name: str) -> list[str]:
+    """A column as text. Read as a dictionary, one long word repeated a million times is held once."""
+    pq = needed("pyarrow.parquet")
+    with pq.ParquetFile(file, read_dictionary=[name]) as content:
+        column = content.read([name]).column(0)
+    words: list[str] = []
+    for chunk in column.chunks:
+        if hasattr(chunk, "dictionary"):
+            known = [str(word) for word in chunk.dictionary.to_pylist()]
+            words += ["" if i is None else known[i] for i in chunk.indices.to_pylist()]
+        else:
+            words += [str(word) for word in chunk.to_pylist()]
+    return words
+
+
+def read_names(file: str | Path) -> tuple[str, ...]:
+    """Names from a text file in UTF-8, one per line: a vocabulary, or names of columns.
+
+    Parameters
+    ----------
+    file : path
+        The file; a byte order mark and Windows' ends of lines do no harm.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    ValueError
+        If the file is empty, has an empty line before its end, or is not UTF-8.
+    OSError
+        If it cannot be opened.
+    """
+    path = Path(file)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path.name} is not text in UTF-8: save it in that encoding.") from None
+    names = tuple(line.strip() for line in text.rstrip().split("\n"))
+    if names == ("",):
+        raise ValueError(f"{path.name} is empty: expected one name per line.")
+    if "" in names:
+        raise ValueError(f"{path.name} has no name in line {names.index('') + 1}: expected one per line.")
+    return names

@@ -1,0 +1,114 @@
+"""Singular value thresholding that computes only the singular values above the threshold."""
+
+import math
+
+import numpy as np
+
+from sepnmf._kernels import shrink
+from sepnmf._typing import Floats
+
+OVERSAMPLING = 16  # vectors in the subspace in addition to the rank
+MAX_RANK_FRACTION = 0.2  # of n: for a larger subspace the full decomposition is as fast
+MAX_SWEEPS = 12  # of subspace iteration before the full decomposition is used
+PRECISION = 1e-6  # of the singular vectors, relative to the threshold
+NEARLY_ORTHOGONAL = 0.1  # smallest diagonal entry of a Cholesky factor that `orthonormal` accepts
+
+
+def threshold_low_rank(B: Floats, gamma: float, p: float, V: Floats) -> tuple[Floats, float, Floats] | None:
+    """Proximal map of γ‖·‖_*^p at B, if of low rank; its nuclear norm, and a basis for the next call.
+
+    Subspace iteration from the right singular vectors V of the last call gives U, s, V with UᵀB = diag(s)Vᵀ,
+    and the threshold τ computed from s gives X = U(s − τ)₊Vᵀ. This is the proximal map if no other singular
+    value exceeds τ (`is_certified`): then (B − X)/τ is a subgradient of the nuclear norm at X.
+
+    Singular vectors above the threshold are computed to ε = 1e-6 of τ, so that ‖B − X‖₂ ≤ τ(1 + ε). Then X is
+    the proximal map at a matrix within ε‖B − X‖_F of B and, as the map is nonexpansive, within that distance
+    of the proximal map at B.
+
+    Returns None if the subspace would become too large, the iteration does not converge, or the result is
+    not certified.
+    """
+    n = B.shape[1]
+    precision = max(PRECISION, 100 * float(np.finfo(B.dtype).eps))
+    rng = np.random.default_rng(0)
+    BV = B @ V
+    for _ in range(MAX_SWEEPS):
+        Q, _ = orthonormal(BV)
+        Z = B.T @ Q
+        P, T = orthonormal(Z)
+        U, s, Wt = np.linalg.svd(T.T)
+        V = P @ Wt.T
+        BV = B @ V
+        left = np.empty_like(s)
+        size = float(shrink.shrink_power(s, gamma, p, left))
+        k = int((left > 0).sum())
+        if k == 0 or 2 * k > MAX_RANK_FRACTION * n:
+            return None
+        if k > len(s) - OVERSAMPLING // 2:
+            more = rng.standard_normal(V.shape).astype(V.dtype)
+            V, BV = np.hstack([V, more]), np.hstack([BV, B @ more])
+            continue
+        tau = float(s[0] - left[0])
+        U = Q @ U
+        residual = BV - U * s
+        if np.linalg.norm(residual[:, :k]) > precision * tau:
+            continue
+        if not is_certified(tau, B, Q, Z, V[:, k:] * s[k:], float(np.linalg.norm(residual))):
+            return None
+        X: Floats = (U[:, :k] * left[:k]) @ V[:, :k].T
+        return X, size, V[:, : k + OVERSAMPLING]
+    return None
+
+
+def orthonormal(A: Floats) -> tuple[Floats, Floats]:
+    """QR factorization, faster than by Householder reflections if the columns of A are nearly orthogonal.
+
+    In that case the Gram matrix of the normalised columns is close to the identity, and R is obtained from
+    its Cholesky factor.
+    """
+    lengths = np.linalg.norm(A, axis=0)
+    if lengths.min() > 0:
+        unit = A / lengths
+        try:
+            L = np.linalg.cholesky(unit.T @ unit)
+        except np.linalg.LinAlgError:
+            L = np.zeros((1, 1))
+        if np.diag(L).min() > NEARLY_ORTHOGONAL:  # so the error grows by at most 1/NEARLY_ORTHOGONAL²
+            return unit @ np.linalg.inv(L).T, L.T * lengths
+    return np.linalg.qr(A)
+
+
+def is_certified(tau: float, B: Floats, Q: Floats, Z: Floats, cut: Floats, residual: float) -> bool:
+    """Whether the spectral norm of the part of B that is set to zero is at most τ.
+
+    This part is E + F: E = B − QZᵀ, Z = BᵀQ, is orthogonal to the subspace, and F, with FᵀF = `cut` `cut`ᵀ,
+    consists of the singular values below the threshold inside it. EᵀF = 0, F vanishes on the orthogonal
+    complement of the right subspace V, and E is small on V: ‖EV‖ = `residual`. So
+
+        ‖E + F‖₂² ≤ max(‖F‖₂² + ‖EV‖², ‖E‖₂²) + ‖EV‖‖E‖₂,
+
+    and ‖E‖²_F and ‖EᵀE‖_F are upper bounds on ‖E‖₂², the second one sharper and more expensive. If neither is
+    sufficient, the test is whether τ²I − EᵀE − FᵀF has a Cholesky factorization.
+    """
+    largest_cut = float(np.square(cut).sum(axis=0).max())
+
+    def suffices(square: float) -> bool:
+        return max(largest_cut + residual**2, square) + residual * math.sqrt(square) <= tau**2
+
+    whole = float(np.linalg.norm(B)) ** 2
+    rounding = 10 * float(np.finfo(B.dtype).eps) * whole
+    if suffices(max(whole - float(np.linalg.norm(Z)) ** 2, 0.0) + rounding):
+        return True
+    E = Q @ Z.T
+    np.subtract(B, E, out=E)
+    gap = E.T @ E
+    if suffices(float(np.linalg.norm(gap))):
+        return True
+    np.negative(gap, out=gap)
+    gap -= cut @ cut.T
+    gap[np.diag_indices_from(gap)] += tau**2
+    try:
+        np.linalg.cholesky(gap)
+    except np.linalg.LinAlgError:
+        return False
+    return True

@@ -1,0 +1,483 @@
+"""The three norms in the ratio's numerator, and the proximal maps of their powers.
+
+Each norm of a matrix is the sum of some magnitudes: its absolute entries, its singular values, the
+Euclidean norms of its rows. The proximal map of γ‖·‖^p keeps what the magnitudes are attached to (signs,
+singular vectors, row directions) and replaces the magnitudes a by
+
+    argmin_{x ≥ 0}  γ (Σx)^p + ½‖x − a‖²  =  max(a − τ, 0),   τ = pγs^(p−1),   s = Σ max(a − τ, 0),
+
+which has a unique solution for every real p ≥ 1. A norm is therefore a class with one abstract method,
+`split`; the other methods have default implementations that a norm may override by faster ones.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Literal, NamedTuple, Protocol
+
+import numpy as np
+from scipy import linalg
+
+from sepnmf._kernels import omega, shrink
+from sepnmf._parallel import BLOCK, Workers
+from sepnmf._typing import ArrayLike, Floats
+from sepnmf._validation import (
+    check_array,
+    check_choice,
+    check_number,
+    check_square,
+    scaled_weights,
+)
+from sepnmf.model._low_rank import MAX_RANK_FRACTION, OVERSAMPLING, threshold_low_rank
+
+Form = Literal["exact", "paper"]
+
+MAX_PASSES = 30  # to find a threshold, before the matrix is formed; from a warm start two or three suffice
+SMALLEST_THRESHOLD = 1e-5  # relative to s₁, for which singular values are computed from a Gram matrix
+
+
+class Split(NamedTuple):
+    """Magnitudes of a matrix, and a function that makes a matrix from new magnitudes."""
+
+    magnitudes: Floats
+    join: Callable[[Floats], Floats]
+    printed_k: int  # the k of the paper's printed formula
+
+
+class WarmStart:
+    """Results of the last call of a proximal map, from which the next call starts."""
+
+    def __init__(self, like: Floats) -> None:
+        self.diag = np.ones(len(like), like.dtype)  # diagonal of the projection onto Ω
+        self.tau = 0.0  # threshold
+        self.dual: Floats | None = None  # dual variable of the general `Norm.prox_omega`
+        self.basis: Floats | None = None  # leading right singular vectors
+
+
+class ImplicitMatrix(Protocol):
+    """A matrix that is a combination of others; a norm may avoid forming it."""
+
+    n_entries: int
+
+    def count_above(self, tau: float) -> tuple[float, float]:
+        """Number and sum of the absolute entries above τ."""
+
+    def row_lengths(self) -> Floats:
+        """Euclidean norms of the rows."""
+
+    def matrix(self) -> Floats:
+        """Form the matrix, in a buffer that the caller may overwrite."""
+
+
+class Shrinkage(NamedTuple):
+    """A proximal map at a point: soft thresholding of the entries and scaling of the rows, or a matrix."""
+
+    tau: float = 0.0  # threshold of the entries
+    factors: Floats | None = None  # of the rows
+    matrix: Floats | None = None  # if given, it is the result
+    size: float | None = None  # norm of the result, if known in advance
+
+
+class Norm(ABC):
+    """A matrix norm that is a sum of magnitudes."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def split(self, A: Floats) -> Split:
+        """Take `A` apart into magnitudes and what they are attached to."""
+
+    def value(self, A: Floats) -> float:
+        """Return the norm of `A`."""
+        return float(self.split(A).magnitudes.sum(dtype=np.float64))
+
+    def prox(self, A: Floats, gamma: float, p: float, form: Form = "exact") -> tuple[Floats, float]:
+        """Proximal map of γ‖·‖^p at `A`, and the norm of the result."""
+        parts = self.split(A)
+        x, size = shrink_vector(parts.magnitudes, gamma, p, form, parts.printed_k)
+        return parts.join(x), size
+
+    def shrinkage(
+        self, point: ImplicitMatrix, gamma: float, p: float, form: Form, warm_start: WarmStart
+    ) -> Shrinkage:
+        """Proximal map of γ‖·‖^p at a point that need not be formed."""
+        X, size = self.prox(point.matrix(), gamma, p, form)
+        return Shrinkage(matrix=X, size=size)
+
+    def prox_omega(
+        self,
+        A: Floats,
+        gamma: float,
+        p: float,
+        weights: Floats,
+        warm_start: WarmStart,
+        workers: Workers,
+        V: Floats,
+    ) -> float:
+        """Write the proximal map of γ‖·‖^p + I_Ω at `A` into V; return its norm.
+
+        The default, for any norm, is the accelerated proximal gradient method on the dual problem, whose
+        smooth part has gradient P_Ω(A − S) with Lipschitz constant 1, with gradient-based restarts of the
+        momentum. It ends when the two primal points V = P_Ω(A − S) ∈ Ω and prox(S + V) agree to 1e-12 of
+        ‖A‖ (in single precision, 50 machine epsilons), or after 1000 steps.
+        """
+        S = np.zeros_like(A) if warm_start.dual is None else warm_start.dual
+        S_last, momentum = S, 1.0
+        tolerance = max(1e-12, 50 * float(np.finfo(A.dtype).eps)) * max(
+            float(np.linalg.norm(A)), np.finfo(float).tiny
+        )
+        for _ in range(1000):
+            next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
+            extrapolated = S + ((momentum - 1.0) / next_momentum) * (S - S_last)
+            workers.run(omega.project, A - extrapolated, 0.0, weights, warm_start.diag, V)
+            prox_point, _ = self.prox(extrapolated + V, gamma, p)
+            S_last, S = S, extrapolated + V - prox_point
+            if np.linalg.norm(V - prox_point) <= tolerance:
+                break
+            if np.vdot(extrapolated - S, S - S_last) > 0:
+                next_momentum = 1.0
+            momentum = next_momentum
+        warm_start.dual = S
+        return self.value(V)
+
+
+class SumOverRows(Norm):
+    """A norm that is a sum over the rows, and is computed a block of rows at a time to save memory."""
+
+    def value(self, A: Floats) -> float:
+        """Return the norm of `A`."""
+        parts = (A[first : first + BLOCK] for first in range(0, len(A), BLOCK))
+        return float(sum(super(SumOverRows, self).value(part) for part in parts))
+
+
+class EntrywiseNorm(SumOverRows):
+    """‖A‖₁, the sum of the absolute entries."""
+
+    name = "l1"
+
+    def split(self, A: Floats) -> Split:
+        """Absolute entries, attached to signs."""
+        return Split(
+            np.abs(A).ravel(),
+            lambda x: np.copysign(x.reshape(A.shape), A) + 0,  # no negative zeros
+            A.size,
+        )
+
+    def shrinkage(
+        self, point: ImplicitMatrix, gamma: float, p: float, form: Form, warm_start: WarmStart
+    ) -> Shrinkage:
+        """Soft thresholding at a τ found in a few passes; one pass for the paper's formula, none for p = 1.
+
+        A pass counts the entries above the current τ and solves the equation for τ on these entries. The
+        root on any set of entries is at most the true threshold. So after the first pass the values of τ
+        increase, and τ is the threshold when two passes count the same entries.
+        """
+        if p == 1:
+            return Shrinkage(tau=gamma)
+        if form == "paper":
+            return Shrinkage(tau=printed_threshold(point.count_above(-1.0)[1], gamma, p, point.n_entries))
+        tau, last = warm_start.tau, -1.0
+        for _ in range(MAX_PASSES):
+            k, kept = point.count_above(tau)
+            if k == 0 and tau > 0:
+                tau = 0.0  # the start is above all entries
+                continue
+            if k in (0.0, last):
+                warm_start.tau = tau
+                return Shrinkage(tau=tau)
+            log_kappa = math.log(k * p) + math.log(gamma) + (p - 2) * math.log(kept)
+            u = shrink.log_root(log_kappa, p)
+            if u < math.log(1e-6):
+                break  # nearly all of the entries' sum is removed, and the rest would be inaccurate
+            tau, last = kept * (math.exp(log_kappa + (p - 1) * u) / k), k
+        return super().shrinkage(point, gamma, p, form, warm_start)
+
+    def prox_omega(
+        self,
+        A: Floats,
+        gamma: float,
+        p: float,
+        weights: Floats,
+        warm_start: WarmStart,
+        workers: Workers,
+        V: Floats,
+    ) -> float:
+        """P_Ω(A − τ): on Ω the norm is the sum of the entries, so its power has gradient τ = pγs^(p−1)."""
+        return solve_threshold(omega.project, A, gamma, p, weights, warm_start, workers, V)
+
+
+class NuclearNorm(Norm):
+    """‖A‖_*, the sum of the singular values."""
+
+    name = "nuclear"
+
+    def split(self, A: Floats) -> Split:
+        """Singular values, attached to singular vectors."""
+        # Scaled here: LAPACK does not scale entries near 1e±150, whose squares overflow or underflow.
+        peak = float(np.abs(A).max()) or 1.0
+        U, s, Vt = decompose(A / peak)
+        return Split(s * peak, lambda x: (U * x) @ Vt, A.size)
+
+    def shrinkage(
+        self, point: ImplicitMatrix, gamma: float, p: float, form: Form, warm_start: WarmStart
+    ) -> Shrinkage:
+        """Singular value thresholding, of the leading singular values only once the rank is small."""
+        B = point.matrix()
+        if warm_start.basis is not None and (form == "exact" or p == 1):
+            known = threshold_low_rank(B, gamma, p, warm_start.basis)
+            if known is not None:
+                X, size, warm_start.basis = known
+                return Shrinkage(matrix=X, size=size)
+        along, s, V = gram_decompose(B)
+        left, size = shrink_vector(s, gamma, p, form, B.size)
+        if np.max(s - left) < SMALLEST_THRESHOLD * s[0]:
+            U, s, Vt = decompose(B)
+            along, V = U * s, Vt.T
+            left, size = shrink_vector(s, gamma, p, form, B.size)
+        rank = int((left > 0).sum())
+        warm_start.basis = (
+            np.ascontiguousarray(V[:, : rank + OVERSAMPLING]) if rank < MAX_RANK_FRACTION * len(s) else None
+        )
+        return Shrinkage(matrix=(along[:, :rank] * (left[:rank] / s[:rank])) @ V[:, :rank].T, size=size)
+
+    def value(self, A: Floats) -> float:
+        """Return the sum of the singular values."""
+        return float(np.linalg.svd(A, compute_uv=False).sum(dtype=np.float64))
+
+
+class RowNorm(SumOverRows):
+    """Σ_i ‖A_i:‖₂, the sum of the Euclidean norms of the rows."""
+
+    name = "rows"
+
+    def split(self, A: Floats) -> Split:
+        """Norms of rows, attached to their directions."""
+        lengths = row_lengths(A)
+        safe = np.where(lengths > 0, lengths, 1)
+        return Split(lengths, lambda x: A * (x / safe)[:, None], A.shape[0])
+
+    def shrinkage(
+        self, point: ImplicitMatrix, gamma: float, p: float, form: Form, warm_start: WarmStart
+    ) -> Shrinkage:
+        """Scale each row so that its norm is the one after shrinkage of the vector of row norms."""
+        lengths = point.row_lengths()
+        short, size = shrink_vector(lengths, gamma, p, form, len(lengths))
+        return Shrinkage(factors=short / np.where(lengths > 0, lengths, 1), size=size)
+
+    def prox_omega(
+        self,
+        A: Floats,
+        gamma: float,
+        p: float,
+        weights: Floats,
+        warm_start: WarmStart,
+        workers: Workers,
+        V: Floats,
+    ) -> float:
+        """Separate proximal maps of the rows, at the threshold τ = pγs^(p−1), s = Σ_i ‖V_i:‖₂."""
+        return solve_threshold(omega.shrink_rows, A, gamma, p, weights, warm_start, workers, V)
+
+
+def decompose(A: Floats) -> tuple[Floats, Floats, Floats]:
+    """Singular value decomposition by gesdd; by gesvd if that does not converge."""
+    try:
+        U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    except np.linalg.LinAlgError:
+        U, s, Vt = linalg.svd(A, full_matrices=False, lapack_driver="gesvd")
+    return U, s, Vt
+
+
+def gram_decompose(A: Floats) -> tuple[Floats, Floats, Floats]:
+    """US, s and V of the singular value decomposition, from the eigenvectors of AᵀA, in half the time.
+
+    Forming AᵀA loses accuracy, but little of it in a proximal map with threshold τ: the map is A·f(AᵀA), and
+    an error of ε s₁² in AᵀA changes it by about ε s₁²/τ. It is not used for τ below `SMALLEST_THRESHOLD`.
+    """
+    if A.dtype != np.float64 or not 1e-100 < np.abs(A).max(initial=0.0) < 1e100:
+        U, s, Vt = decompose(A)
+        return U * s, s, Vt.T
+    V = np.linalg.eigh(A.T @ A)[1][:, ::-1]
+    along = A @ V
+    s = np.sqrt(np.einsum("ij,ij->j", along, along))
+    order = np.argsort(-s, kind="stable")
+    return along[:, order], s[order], V[:, order]
+
+
+NORMS: dict[str, Norm] = {norm.name: norm for norm in (EntrywiseNorm(), NuclearNorm(), RowNorm())}
+
+
+def find_norm(name: str) -> Norm:
+    """Return the norm called `name`."""
+    return NORMS[check_choice(name, "norm", NORMS)]
+
+
+def row_lengths(A: Floats) -> Floats:
+    """Euclidean norms of the rows of `A`, without overflow or underflow of the squares."""
+    peak = np.abs(A).max(axis=1, initial=0, keepdims=True)
+    peak[peak == 0] = 1
+    lengths: Floats = np.linalg.norm(A / peak, axis=1) * peak[:, 0]
+    return lengths
+
+
+def shrink_vector(a: Floats, gamma: float, p: float, form: Form, k: int) -> tuple[Floats, float]:
+    """argmin_{x ≥ 0} γ(Σx)^p + ½‖x − a‖² for a ≥ 0, and Σx; or the paper's printed formula for it."""
+    a = np.ascontiguousarray(a)
+    if form == "paper":
+        tau = printed_threshold(float(a.sum(dtype=np.float64)), gamma, p, k)
+        x = np.maximum(a - tau, 0).astype(a.dtype)
+        return x, float(x.sum(dtype=np.float64))
+    x = np.empty_like(a)
+    return x, float(shrink.shrink_power(a, gamma, p, x))
+
+
+def printed_threshold(total: float, gamma: float, p: float, k: int) -> float:
+    """Threshold pγg_p^(p−1) of the paper's printed formula, for k magnitudes with this total.
+
+    It is exact only if no magnitude is set to zero.
+    """
+    total, kg = np.float64(total), k * gamma
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if p == 1:
+            g = np.float64(1.0)
+        elif p == 2:
+            g = total / (2 * kg + 1)
+        elif p == 3:
+            g = (-1 + np.sqrt(1 + 12 * kg * total)) / (6 * kg)
+        elif p == 4:
+            root = np.sqrt(total**2 + 1 / (27 * kg))
+            g = np.cbrt((total + root) / (8 * kg)) + np.cbrt((total - root) / (8 * kg))
+        else:
+            raise ValueError(
+                f'p must be 1, 2, 3 or 4 with the paper\'s formula, got {p!r}: "exact" takes any p ≥ 1.'
+            )
+        return float(p * gamma * g ** (p - 1))
+
+
+def solve_threshold(
+    kernel: Callable[..., None],
+    A: Floats,
+    gamma: float,
+    p: float,
+    weights: Floats,
+    warm_start: WarmStart,
+    workers: Workers,
+    V: Floats,
+) -> float:
+    """Solve τ = pγs(τ)^(p−1), where the kernel writes V(τ) and computes s(τ) and s'(τ); return s.
+
+    s decreases with τ, so log τ − log(pγ) − (p−1) log s(τ) increases in log τ with slope at least one. Its
+    root is found by Newton's method in log τ, with bisection when a step leaves the bracket.
+    """
+
+    def apply(tau: float) -> tuple[float, float]:
+        size, slope, *_ = workers.run(kernel, A, tau, weights, warm_start.diag, V).tolist()
+        return size, slope
+
+    if p == 1:
+        return apply(gamma)[0]
+    size, _ = apply(0.0)
+    if size == 0.0:
+        return size
+    log_c = np.log(p) + np.log(gamma)
+    # Above the largest magnitude s is zero; s(τ) ≤ s(0) gives another upper bound on τ.
+    low, high = 0.0, float(np.abs(A).max()) * np.sqrt(A.shape[1])
+    log_bound = log_c + (p - 1) * np.log(size)
+    if log_bound < np.log(high):
+        high = float(np.exp(log_bound))
+    if high == 0.0:  # the threshold is too small to be represented: V is the projection
+        return size
+    tau = warm_start.tau if low < warm_start.tau < high else high
+    for _ in range(300):
+        size, slope = apply(tau)
+        error = np.log(tau) - log_c - (p - 1) * np.log(size) if size > 0 else np.inf
+        if error > 0:
+            high = tau
+        else:
+            low = tau
+        new = tau * np.exp(-error / (1 - (p - 1) * tau * slope / size)) if size > 0 else low
+        if not low < new < high:
+            if abs(error) <= 1e-14:
+                break
+            new = np.sqrt(low) * np.sqrt(high) if 0 < 4 * low < high else 0.5 * (low + high)
+        if abs(new - tau) <= 2e-16 * tau or not low < new < high:
+            break
+        tau = float(new)
+    warm_start.tau = tau
+    return size
+
+
+def prox_power(A: ArrayLike, gamma: float, p: float = 1, norm: str = "l1", form: Form = "exact") -> Floats:
+    """Proximal map of the p-th power of a norm.
+
+    argmin_X  γ‖X‖^p + ½‖X − A‖²_F
+
+    Parameters
+    ----------
+    A : array_like of shape (m, n)
+    gamma : float
+        γ > 0.
+    p : float, default 1
+        Any real p ≥ 1.
+    norm : {"l1", "nuclear", "rows"}, default "l1"
+        Sum of absolute entries, of singular values, or of the Euclidean norms of the rows.
+    form : {"exact", "paper"}, default "exact"
+        "paper" is the closed form printed in the paper (p = 1, 2, 3, 4 only). It assumes that all magnitudes
+        stay positive, m·n of them for "l1" and "nuclear" and m for "rows". For p ≥ 2 it is the minimiser
+        only if none becomes zero.
+
+    Returns
+    -------
+    ndarray of shape (m, n)
+
+    Examples
+    --------
+    >>> from sepnmf.model import prox_power
+    >>> prox_power([[3.0, -1.5], [0.5, 0.0]], gamma=0.25, p=2)
+    array([[ 1.875, -0.375], [ 0.   ,  0.   ]])
+    """
+    array = check_array(A, "A")
+    check_choice(form, "form", ("exact", "paper"))
+    power = check_number(p, "p", least=1, strict=False)
+    step = check_number(gamma, "gamma")
+    return find_norm(norm).prox(array, step, power, form)[0]
+
+
+def prox_power_omega(A: ArrayLike, gamma: float, p: float, weights: ArrayLike, norm: str = "l1") -> Floats:
+    """Exact proximal map of the p-th power of a norm on Ω.
+
+    argmin_{X ∈ Ω}  γ‖X‖^p + ½‖X − A‖²_F
+
+    For "l1" and "rows" it is computed row by row at a threshold that solves a scalar equation. For
+    "nuclear" no closed form is known; it is computed by an iteration that ends when the optimality conditions
+    hold to 1e-12 of ‖A‖_F, or after 1000 steps, which may be needed when γ is so large that the result is
+    close to zero.
+
+    Parameters
+    ----------
+    A : array_like of shape (n, n)
+    gamma : float
+        γ > 0.
+    p : float
+        Any real p ≥ 1.
+    weights : array_like of shape (n,)
+        Positive weights w of Ω = {X ≥ 0 : x_ii ≤ 1, w_i x_ij ≤ w_j x_ii}.
+    norm : {"l1", "nuclear", "rows"}, default "l1"
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+
+    Examples
+    --------
+    >>> from sepnmf.model import prox_power_omega
+    >>> prox_power_omega([[2.0, 1.0], [0.25, 0.5]], gamma=0.25, p=1, weights=[1, 1])
+    array([[1.  , 0.75], [0.  , 0.25]])
+    """
+    array = check_square(A, "A")
+    power = check_number(p, "p", least=1, strict=False)
+    step = check_number(gamma, "gamma")
+    w = scaled_weights(weights, array.shape[0])
+    contiguous = np.ascontiguousarray(array)
+    V = np.empty_like(contiguous)
+    find_norm(norm).prox_omega(contiguous, step, power, w, WarmStart(V), Workers(w.size, 1), V)
+    return V

@@ -1,0 +1,138 @@
+"""Figures: curves, which the page's script draws from a block of JSON, and bars, which need no script."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sepnmf._typing import Floats, Ints
+from sepnmf.report._markup import Markup, data_block, element, name
+from sepnmf.report._tables import bar, head, number_cell, row, table
+from sepnmf.report._values import plain, shown
+
+LONGEST, BINS = 2000, 500  # points of a curve; a longer one becomes its extremes in so many bins
+TABLE_ROWS = 200  # of the table below a chart
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """What an axis says. `log`: whether it starts logarithmic; None if it never is."""
+
+    label: str
+    log: bool | None = None
+    integer: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One line of a chart. `on`: whether it is shown at first."""
+
+    label: str
+    y: Floats
+    on: bool = True
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A vertical line that says something about one abscissa."""
+
+    x: float
+    label: str
+
+
+def line_chart(
+    identity: str,
+    title: str,
+    caption: str,
+    x: Floats,
+    curves: Sequence[Curve],
+    x_axis: Axis,
+    y_axis: Axis,
+    mark: Mark | None = None,
+) -> Markup:
+    """Curves over common abscissas, which increase; their values are in a table below."""
+    block = {
+        "x": {"label": x_axis.label, "integer": x_axis.integer},
+        "y": {"label": y_axis.label, "log": y_axis.log},
+        "series": [series(x, curve) for curve in curves],
+        "mark": None if mark is None else {"x": mark.x, "label": mark.label},
+    }
+    if len(x) > LONGEST:
+        caption += f" Drawn from the extremes in {BINS} bins; ≈ marks a value from beside the cursor."
+    excuse = element("noscript", "Drawing this chart takes JavaScript. Its values are in the table below.")
+    return element(
+        "figure",
+        element("h3", title, id=f"{identity}-title"),
+        element("div", excuse, class_="place"),
+        element("figcaption", caption),
+        values_table(title, x, curves, x_axis.label),
+        data_block(block),
+        class_="chart",
+        id=identity,
+        aria_labelledby=f"{identity}-title",
+    )
+
+
+def series(x: Floats, curve: Curve) -> dict[str, Any]:
+    """A curve as the script reads it."""
+    kept = thinned(curve.y)
+    return {"name": curve.label, "on": curve.on, "x": plain(x[kept]), "y": plain(curve.y[kept])}
+
+
+def thinned(y: Floats) -> Ints:
+    """Indices of a curve's points that are drawn: all, or its ends and the extremes of every bin."""
+    if len(y) <= LONGEST:
+        return np.arange(len(y))
+    kept = [0, len(y) - 1]
+    for start, end in pairwise(np.linspace(0, len(y), BINS + 1).astype(int).tolist()):
+        part = y[start:end]
+        finite = np.flatnonzero(np.isfinite(part))
+        if not finite.size:
+            kept.append(start)  # the gap stays a gap
+            continue
+        kept += [start + finite[part[finite].argmin()], start + finite[part[finite].argmax()]]
+    return np.unique(np.array(kept, dtype=np.intp))
+
+
+def values_table(title: str, x: Floats, curves: Sequence[Curve], x_label: str) -> Markup:
+    """The chart's values, folded away: every row of them, or every so many."""
+    step = max(1, math.ceil(len(x) / TABLE_ROWS))
+    which = "" if step == 1 else f", one row in {step}"
+    rows = (
+        row(number_cell(x[i], 7), *(number_cell(curve.y[i]) for curve in curves))
+        for i in range(0, len(x), step)
+    )
+    heads = (head(title, numbers=True) for title in [x_label, *(curve.label for curve in curves)])
+    content = table(f"{title}: values{which}", heads, rows)
+    return element("details", element("summary", f"Table of the values{which}"), content, class_="values")
+
+
+def bar_lists(lists: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> Markup:
+    """Named values as bars, one list per anchor, each relative to its own largest."""
+    return element("div", (bar_list(title, items) for title, items in lists), class_="cards")
+
+
+def bar_list(title: str, items: Sequence[tuple[str, float]]) -> Markup:
+    """One anchor's bars."""
+    largest = max((abs(value) for _, value in items if math.isfinite(value)), default=0.0)
+    entries = (
+        element(
+            "li",
+            element("span", name(label), class_="what"),
+            bar(value, largest),
+            element("span", shown(value, 3), class_="value"),
+        )
+        for label, value in items
+    )
+    content = element("h4", name(title)), element("ol", entries, class_="bars")
+    return element("section", content, class_="card")
+
+
+def top_rows(column: Floats, row_names: Sequence[str], count: int = 20) -> list[tuple[str, float]]:
+    """The rows where a column is largest in absolute value, largest first, zeros left out."""
+    size = np.nan_to_num(np.abs(column), nan=0.0, posinf=0.0)
+    best = np.argsort(-size, kind="stable")[:count]
+    return [(row_names[i], float(column[i])) for i in best if size[i] > 0]
