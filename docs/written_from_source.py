@@ -72,7 +72,7 @@ def write_readme() -> None:
     path = Path(__file__).parent.parent / "README.md"
     before, begin, rest = path.read_text("utf-8").partition(README_BEGIN)
     _, end, after = rest.partition(README_END)
-    path.write_text(f"{before}{begin}\n{readme_table()}\n{end}{after}", "utf-8")
+    path.write_text(f"{before}{begin}\n\n{readme_table()}\n\n{end}{after}", "utf-8")
 
 
 def first_sentence(doc: str) -> str:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -22,126 +23,127 @@ SUITE = [
 ]
 
 TUNING = ["test_exchange.py", "test_vertices.py", "test_rank.py", "test_auto.py"]
-TUNED_KERNELS = ("kernels/exchange.py", "kernels/vertices.py")
+TUNED = ("tuning", "_descent", "_kernels/exchange.py", "_kernels/vertices.py")
 
-CHUNKS = ["test_chunked.py"]
-CHUNKED_FILES = ("sources.py", "kernels/distances.py")
+CHUNKS = ["test_chunked.py", "test_spa.py", "test_vca.py", "test_input.py", "test_every_method.py"]
+MATRIX = ("matrix", "least_squares", "registry", "_kernels/distances.py")
+MATRIX += tuple(f"methods/_{name}.py" for name in ("spa", "vca", "xray", "screening", "method"))
 
 # File under src/sepnmf, what stands there, what to put instead.
 MUTANTS = [
     # ADMM-P, update by update
-    ("methods/admm.py", "self.rho2 * (2 * self.zeta - 1)", "self.rho2 * (2 * self.zeta + 1)"),
-    ("methods/admm.py", "2 * self.rho3, -self.rho3)", "2 * self.rho3, self.rho3)"),
-    ("methods/admm.py", "self.rho2 * self.zeta, w, e)", "self.rho2, w, e)"),
-    ("methods/admm.py", "v_kept, s_kept = 1 - self.zeta, 1.0", "v_kept, s_kept = self.zeta - 1, 1.0"),
-    ("methods/admm.py", "v_kept = s_kept = 0.0", "v_kept = s_kept = 1.0"),
-    ("methods/admm.py", "abs(self.zeta) * self.length_c", "self.length_c"),
-    ("methods/admm.py", "lam / self.rho2 * powered", "lam * self.rho2 * powered"),
-    ("methods/admm.py", "(misfit + rho1 * T)", "(misfit - rho1 * T)"),
-    ("methods/admm.py", "inner.X, G - T, A", "inner.X, G + T, A"),
-    ("model/problem.py", "np.add(X[block], self", "np.subtract(X[block], self"),
-    ("methods/admm.py", "            T -= G", "            T += G"),
-    ("methods/admm.py", "            if change < tol:", "            if change < 0:"),
-    ("methods/admm.py", "met=change < run.tol", "met=change > run.tol"),
-    ("methods/admm.py", "(0.0, self.rho3) if self.w_is_e", "(self.rho3, 0.0) if self.w_is_e"),
-    ("methods/admm.py", "(1.0 + s + 1.0 / s) / 3.0", "(1.0 + s - 1.0 / s) / 3.0"),
-    ("methods/admm.py", "math.sqrt(x + 4.0)", "math.sqrt(x)"),
-    ("methods/admm.py", "math.cbrt(d) / float", "d / float"),
+    ("methods/_admm.py", "self.rho2 * (2 * self.zeta - 1)", "self.rho2 * (2 * self.zeta + 1)"),
+    ("methods/_admm.py", "2 * self.rho3, -self.rho3)", "2 * self.rho3, self.rho3)"),
+    ("methods/_admm.py", "self.rho2 * self.zeta, w, e)", "self.rho2, w, e)"),
+    ("methods/_admm.py", "v_kept, s_kept = 1 - self.zeta, 1.0", "v_kept, s_kept = self.zeta - 1, 1.0"),
+    ("methods/_admm.py", "v_kept = s_kept = 0.0", "v_kept = s_kept = 1.0"),
+    ("methods/_admm.py", "abs(self.zeta) * self.length_c", "self.length_c"),
+    ("methods/_admm.py", "lam / self.rho2 * powered", "lam * self.rho2 * powered"),
+    ("methods/_admm.py", "(misfit + rho1 * T)", "(misfit - rho1 * T)"),
+    ("methods/_admm.py", "inner.X, G - T, A", "inner.X, G + T, A"),
+    ("model/_problem.py", "np.add(X[block], self", "np.subtract(X[block], self"),
+    ("methods/_admm.py", "            T -= G", "            T += G"),
+    ("methods/_admm.py", "            if change < tol:", "            if change < 0:"),
+    ("methods/_admm.py", "met=change < run.tol", "met=change > run.tol"),
+    ("methods/_admm.py", "(0.0, self.rho3) if self.w_is_e", "(self.rho3, 0.0) if self.w_is_e"),
+    ("methods/_admm.py", "(1.0 + s + 1.0 / s) / 3.0", "(1.0 + s - 1.0 / s) / 3.0"),
+    ("methods/_admm.py", "math.sqrt(x + 4.0)", "math.sqrt(x)"),
+    ("methods/_admm.py", "math.cbrt(d) / float", "d / float"),
     (
-        "kernels/consensus.py",
+        "_kernels/consensus.py",
         "x = factor * (max(b - tau, zero) + min(b + tau, zero))",
         "x = factor * max(b - tau, zero)",
     ),
-    ("kernels/consensus.py", "y = X[j] + v_kept * C[j]", "y = X[j] - v_kept * C[j]"),
-    ("kernels/consensus.py", "E[j] = x + s_kept", "E[j] = x - s_kept"),
-    ("kernels/consensus.py", "X[i, i] + s_kept * gap", "X[i, i] - s_kept * gap"),
-    ("kernels/consensus.py", "own + gap * e / a", "own"),
-    ("kernels/consensus.py", "own, E[i, i] = E[i, i], t[i]", "own = E[i, i]"),
+    ("_kernels/consensus.py", "y = X[j] + v_kept * C[j]", "y = X[j] - v_kept * C[j]"),
+    ("_kernels/consensus.py", "E[j] = x + s_kept", "E[j] = x - s_kept"),
+    ("_kernels/consensus.py", "X[i, i] + s_kept * gap", "X[i, i] - s_kept * gap"),
+    ("_kernels/consensus.py", "own + gap * e / a", "own"),
+    ("_kernels/consensus.py", "own, E[i, i] = E[i, i], t[i]", "own = E[i, i]"),
     (
-        "kernels/consensus.py",
+        "_kernels/consensus.py",
         "A[i, i], E[i, i] = own_a + (own_e - t[i]) * e / a, t[i]\n        lengths",
         "lengths",
     ),
     (
-        "model/norms.py",
+        "model/_norms.py",
         "kept * (math.exp(log_kappa + (p - 1) * u) / k), k",
         "kept * math.exp(log_kappa + (p - 1) * u), k",
     ),
     # DCA
     (
-        "methods/dca.py",
+        "methods/_dca.py",
         "alpha = ratio_weight * powered(size, p) / length",
         "alpha = -ratio_weight * powered(size, p) / length",
     ),
-    ("methods/dca.py", "pull = beta + alpha / length", "pull = beta + alpha"),
-    ("kernels/splitting.py", "v * (2 * Vi[j] - Di[j])", "v * Di[j]"),
-    ("kernels/splitting.py", "Xi[j] + (Di[j] - Vi[j])", "Xi[j] - (Di[j] - Vi[j])"),
-    ("methods/dca.py", "V[:] = D[:] = X_k", "D[:] = X_k"),
-    ("methods/dca.py", "spare[j % 2] = X_k", "pass"),
-    ("methods/dca.py", "project_after_prox(problem, D", "project_after_prox(problem, X"),
-    ("methods/dca.py", "if moved < run.inner_tol", "if moved < 0 * run.inner_tol"),
-    ("methods/dca.py", "met=moved <= run.tol", "met=moved > run.tol"),
-    ("methods/dca.py", "problem.lam / rho, beta + rho", "problem.lam / rho, beta - rho"),
+    ("methods/_dca.py", "pull = beta + alpha / length", "pull = beta + alpha"),
+    ("_kernels/splitting.py", "v * (2 * Vi[j] - Di[j])", "v * Di[j]"),
+    ("_kernels/splitting.py", "Xi[j] + (Di[j] - Vi[j])", "Xi[j] - (Di[j] - Vi[j])"),
+    ("methods/_dca.py", "V[:] = D[:] = X_k", "D[:] = X_k"),
+    ("methods/_dca.py", "spare[j % 2] = X_k", "pass"),
+    ("methods/_dca.py", "project_after_prox(problem, D", "project_after_prox(problem, X"),
+    ("methods/_dca.py", "if moved < run.inner_tol", "if moved < 0 * run.inner_tol"),
+    ("methods/_dca.py", "met=moved <= run.tol", "met=moved > run.tol"),
+    ("methods/_dca.py", "problem.lam / rho, beta + rho", "problem.lam / rho, beta - rho"),
     # The model
-    ("model/problem.py", "inverse * self.misfit", "-inverse * self.misfit"),
-    ("model/problem.py", "self.squares + sigma", "self.squares - sigma"),
-    ("model/problem.py", ", weight * numerator / length", ", -weight * numerator / length"),
-    ("model/problem.py", ") * numerator / length / length", ") * numerator / length"),
-    ("model/problem.py", "point - step * (", "point + step * ("),
-    ("model/norms.py", "total / (2 * kg + 1)", "total / (2 * kg - 1)"),
-    ("model/norms.py", "(-1 + np.sqrt(1 + 12 * kg * total))", "(1 + np.sqrt(1 + 12 * kg * total))"),
-    ("model/norms.py", "np.cbrt((total - root) / (8 * kg))", "np.cbrt((total + root) / (8 * kg))"),
+    ("model/_problem.py", "inverse * self.misfit", "-inverse * self.misfit"),
+    ("model/_problem.py", "self.squares + sigma", "self.squares - sigma"),
+    ("model/_problem.py", ", weight * numerator / length", ", -weight * numerator / length"),
+    ("model/_problem.py", ") * numerator / length / length", ") * numerator / length"),
+    ("model/_problem.py", "point - step * (", "point + step * ("),
+    ("model/_norms.py", "total / (2 * kg + 1)", "total / (2 * kg - 1)"),
+    ("model/_norms.py", "(-1 + np.sqrt(1 + 12 * kg * total))", "(1 + np.sqrt(1 + 12 * kg * total))"),
+    ("model/_norms.py", "np.cbrt((total - root) / (8 * kg))", "np.cbrt((total + root) / (8 * kg))"),
     (
-        "model/norms.py",
+        "model/_norms.py",
         "S_last, S = S, extrapolated + V - prox_point",
         "S_last, S = S, extrapolated - V + prox_point",
     ),
-    ("model/norms.py", "1 - (p - 1) * tau * slope / size", "1 + (p - 1) * tau * slope / size"),
-    ("model/norms.py", "error = np.log(tau) - log_c - (p - 1)", "error = np.log(tau) - log_c + (p - 1)"),
+    ("model/_norms.py", "1 - (p - 1) * tau * slope / size", "1 + (p - 1) * tau * slope / size"),
+    ("model/_norms.py", "error = np.log(tau) - log_c - (p - 1)", "error = np.log(tau) - log_c + (p - 1)"),
     # The kernels
-    ("kernels/shrink.py", "(p - 2.0) * math.log(kept)", "(p - 1.0) * math.log(kept)"),
-    ("kernels/shrink.py", "u -= step", "u += step"),
+    ("_kernels/shrink.py", "(p - 2.0) * math.log(kept)", "(p - 1.0) * math.log(kept)"),
+    ("_kernels/shrink.py", "u -= step", "u += step"),
     (
-        "kernels/shrink.py",
+        "_kernels/shrink.py",
         "delta = (kept * math.exp(u) + gaps) / k",
         "delta = (kept * math.exp(u) - gaps) / k",
     ),
-    ("kernels/omega.py", "top += weight * z[j]", "top -= weight * z[j]"),
-    ("kernels/omega.py", "bottom += weight * weight", "bottom += weight"),
-    ("kernels/omega.py", "(own + top * scale) / (one", "(own - top * scale) / (one"),
-    ("kernels/omega.py", "slope -= free - 1.0", "slope -= free"),
-    ("kernels/omega.py", "slope -= (1.0 + cut", "slope += (1.0 + cut"),
-    ("kernels/omega.py", "shorten = 1.0 - tau / norm", "shorten = 1.0 + tau / norm"),
-    ("kernels/omega.py", "error = excess * norm - tau", "error = excess * norm + tau"),
-    ("kernels/omega.py", "rate = -free / (theta * norm)", "rate = free / (theta * norm)"),
+    ("_kernels/omega.py", "top += weight * z[j]", "top -= weight * z[j]"),
+    ("_kernels/omega.py", "bottom += weight * weight", "bottom += weight"),
+    ("_kernels/omega.py", "(own + top * scale) / (one", "(own - top * scale) / (one"),
+    ("_kernels/omega.py", "slope -= free - 1.0", "slope -= free"),
+    ("_kernels/omega.py", "slope -= (1.0 + cut", "slope += (1.0 + cut"),
+    ("_kernels/omega.py", "shorten = 1.0 - tau / norm", "shorten = 1.0 + tau / norm"),
+    ("_kernels/omega.py", "error = excess * norm - tau", "error = excess * norm + tau"),
+    ("_kernels/omega.py", "rate = -free / (theta * norm)", "rate = free / (theta * norm)"),
     # Anchors without parameters
-    ("kernels/exchange.py", "rest -= value * value", "rest += value * value"),
-    ("kernels/exchange.py", "slope -= G[j, P[a]] * h[P[a]]", "slope += G[j, P[a]] * h[P[a]]"),
-    ("kernels/exchange.py", "barred[j] = j == skip or G[j, j] <= 0.0", "barred[j] = G[j, j] <= 0.0"),
-    ("kernels/exchange.py", "out[c] += w[j] * gain_bound", "out[c] += gain_bound"),
-    ("kernels/exchange.py", "if perp > 0.0 else rest", "if perp > 0.0 else 0.0"),
+    ("_kernels/exchange.py", "rest -= value * value", "rest += value * value"),
+    ("_kernels/exchange.py", "slope -= G[j, P[a]] * h[P[a]]", "slope += G[j, P[a]] * h[P[a]]"),
+    ("_kernels/exchange.py", "barred[j] = j == skip or G[j, j] <= 0.0", "barred[j] = G[j, j] <= 0.0"),
+    ("_kernels/exchange.py", "out[c] += w[j] * gain_bound", "out[c] += gain_bound"),
+    ("_kernels/exchange.py", "if perp > 0.0 else rest", "if perp > 0.0 else 0.0"),
     (
-        "kernels/exchange.py",
+        "_kernels/exchange.py",
         "if share[j] <= 0.0 or gain + left <= need",
         "if share[j] <= 0.0 or left <= need",
     ),
-    ("kernels/exchange.py", "optimal = optimal and z[a] > 0.0", "optimal = optimal"),
-    ("kernels/exchange.py", "gain += w[j] * min(y[j, p]", "gain += 2 * w[j] * min(y[j, p]"),
-    ("kernels/vertices.py", "H[j, k] = 1.0", "H[j, k] = 0.5"),
-    ("kernels/vertices.py", "squares[j] - 2.0 * B[j, k] + G[k, k]", "squares[j] - 2.0 * B[j, k]"),
-    ("descent/_exchange.py", "K[:, k] = inner_products(C, C[:, [found]])[:, 0]", "pass"),
-    ("descent/_exchange.py", "count, quiet = count + 1, 0", "count, quiet = count + 1, quiet + 1"),
-    ("descent/_likelihood.py", "PRICE * M.shape[0] * noise", "0.0 * noise"),
-    ("descent/_likelihood.py", "anchors[order] = columns", "anchors[:] = columns"),
-    ("descent/_likelihood.py", "+ self.price * float(np.linalg.slogdet(Q)[1])", "- self.price"),
-    ("descent/_noise.py", "(centre + TRACY_WIDOM * width)", "centre"),
-    ("descent/_noise.py", "squares[r:].sum() / ((m - r) * (n - r))", "squares[r:].sum() / (m * n)"),
-    ("tuning/_rank.py", "if rest <= noise", "if rest <= 0 * noise"),
+    ("_kernels/exchange.py", "optimal = optimal and z[a] > 0.0", "optimal = optimal"),
+    ("_kernels/exchange.py", "gain += w[j] * min(y[j, p]", "gain += 2 * w[j] * min(y[j, p]"),
+    ("_kernels/vertices.py", "H[j, k] = 1.0", "H[j, k] = 0.5"),
+    ("_kernels/vertices.py", "squares[j] - 2.0 * B[j, k] + G[k, k]", "squares[j] - 2.0 * B[j, k]"),
+    ("_descent/_exchange.py", "K[:, k] = inner_products(C, C.part(np.array([found])))[:, 0]", "pass"),
+    ("_descent/_exchange.py", "count, quiet = count + 1, 0", "count, quiet = count + 1, quiet + 1"),
+    ("_descent/_likelihood.py", "PRICE * M.shape[0] * noise", "0.0 * noise"),
+    ("_descent/_likelihood.py", "anchors[order] = columns", "anchors[:] = columns"),
+    ("_descent/_likelihood.py", "+ self.price * float(np.linalg.slogdet(Q)[1])", "- self.price"),
+    ("_descent/_noise.py", "(centre + TRACY_WIDOM * width)", "centre"),
+    ("_descent/_noise.py", "squares[r:].sum() / ((m - r) * (n - r))", "squares[r:].sum() / (m * n)"),
+    ("tuning/_rank.py", "if left.residual <= noise", "if left.residual <= 0 * noise"),
     ("tuning/_clusters.py", "axis=1) / sizes", "axis=1)"),
-    ("descent/_problem.py", "choice[:, dark] = 0.0", "pass"),
+    ("_descent/_problem.py", "choice[:, dark] = 0.0", "pass"),
     ("tuning/_consensus.py", "np.argmin(far)", "np.argmax(far)"),
     ("tuning/_answers.py", "answer: answer.improved.after", "answer: -answer.improved.after"),
-    ("descent/_worth.py", "- fit.E[used]).sum()", ").sum()"),
+    ("_descent/_worth.py", "- fit.E[used]).sum()", ").sum()"),
     ("tuning/_consensus.py", "if value <= best.residual:", "if value >= best.residual:"),
     (
         "tuning/_ratio_path.py",
@@ -150,70 +152,117 @@ MUTANTS = [
     ),
     # Picking
     ("selection.py", "np.argsort(-scores", "np.argsort(scores"),
+    # The matrix
+    ("matrix/_in_memory.py", "exponent = int(np.floor(np.log2(", "exponent = 1 + 0 * int(np.floor(np.log2("),
+    ("matrix/_in_memory.py", "kept[values == -np.inf] = -np.inf", "pass"),
+    (
+        "matrix/_in_memory.py",
+        "np.where(sums > 0, sums, 1.0) ** POWERS[kind]",
+        "np.where(sums > 0, sums, 1.0)",
+    ),
+    (
+        "matrix/_sparse.py",
+        "sums[filled] = np.add.reduceat(values, starts[filled]",
+        "sums[:] = np.add.reduceat(values, starts[:-1]",
+    ),
+    ("matrix/_sparse.py", "A @ x - np.multiply.outer(centre, x.sum(axis=0))", "A @ x"),
+    ("matrix/_dense.py", "rest[rest <= negligible * self.squares] = 0.0", "pass"),
+    (
+        "matrix/_chunked.py",
+        "if entries.n_negative and self.negative ==",
+        "if entries.n_bad and self.negative ==",
+    ),
+    ("matrix/_chunked.py", "first_position(found, first)", "first_position(found, 0)"),
+    ("matrix/_lazy.py", "if max(array.chunks[1]) <= 4 * width:", "if True:"),
+    ("methods/_method.py", "elif self.in_chunks is not None:", "elif False:"),
+    ("registry.py", 'name.replace("-", "_")', "name"),
     # Data in chunks
-    ("chunked/spa.py", "farther = (values > top + rounding)", "farther = (values > 2 * top + rounding)"),
-    ("chunked/spa.py", "& (held.numbers < taken)", "& (held.numbers > taken)"),
-    ("chunked/spa.py", "rest -= np.outer(q, q @ rest)", "rest += 0"),
-    ("chunked/vca.py", "found.note(0, misplaced, held, misplaced >= 0, 0.0)", "pass"),
-    ("chunked/vca.py", "reach[:, zero] = 0.0", "pass"),
-    ("chunked/xray.py", "places = np.flatnonzero(left + doubt >= top - rounding)", "places = np.arange(0)"),
-    ("chunked/xray.py", "found, 2 * k + 1, gains", "found, 2 * k + 1, -gains"),
-    ("chunked/ppi.py", "(a.values < tops - self", "(a.values < tops + self"),
-    ("chunked/ppi.py", "places = np.flatnonzero(part.squares)", "places = np.arange(len(part.squares))"),
-    ("chunked/moments.py", "sums.count * np.outer", "np.outer"),
-    ("chunked/moments.py", "if found.is_sharp(k):", "if True:"),
-    ("chunked/moments.py", "begin = part.start - first * BLOCK", "begin = 0"),
-    ("chunked/misfit.py", "a.residual + b.residual", "a.residual"),
-    ("chunked/screening.py", "if rest.residual >= left.residual:", "if True:"),
-    ("chunked/screening.py", "np.square(reach / lengths[nearest])", "np.square(reach)"),
-    ("chunked/passes.py", "min(filter(None, (a.first_bad, b.first_bad)), default=None)", "a.first_bad"),
-    ("kernels/distances.py", "doubt * squares[j] >= levels[k]", "doubt * squares[j] > 9 * levels[k]"),
-    ("kernels/distances.py", "for k in range(i, m):", "for k in range(m, m):"),
-    ("sources.py", "start = M.offset - M.offset % mmap.ALLOCATIONGRANULARITY", "start = M.offset"),
-    ("sources.py", "begin = self.offset + start * self.strides[1]", "begin = self.offset"),
+    ("methods/_spa.py", "farther = (values > top + rounding)", "farther = (values > 2 * top + rounding)"),
+    ("methods/_spa.py", "& (held.indices < taken)", "& (held.indices > taken)"),
+    ("methods/_spa.py", "rest -= np.outer(q, q @ rest)", "rest += 0"),
+    ("methods/_vca.py", "found.note(0, misplaced, held, misplaced >= 0, 0.0)", "pass"),
+    ("methods/_vca.py", "reach[:, zero] = 0.0", "pass"),
+    ("methods/_xray.py", "places = np.flatnonzero(left + doubt >= top - rounding)", "places = np.arange(0)"),
+    ("methods/_xray.py", "found, 2 * k + 1, gains", "found, 2 * k + 1, -gains"),
+    ("matrix/_extremes.py", "(a.values < tops - self", "(a.values < tops + self"),
+    ("matrix/_extremes.py", "np.flatnonzero(part.squares)", "np.arange(len(part.squares))"),
+    ("matrix/_spectrum.py", "sums.count * np.outer", "np.outer"),
+    ("matrix/_spectrum.py", "if found.is_sharp(k):", "if True:"),
+    ("matrix/_spectrum.py", "begin = part.start - first * BLOCK", "begin = 0"),
+    ("least_squares.py", "a.residual + b.residual", "a.residual"),
+    ("methods/_screening.py", "if rest.residual >= left.residual:", "if True:"),
+    ("methods/_screening.py", "np.square(reach / lengths[nearest])", "np.square(reach)"),
+    ("matrix/_reducers.py", "min(filter(None, (a.first_bad, b.first_bad)), default=None)", "a.first_bad"),
+    ("_kernels/distances.py", "doubt * squares[j] >= levels[k]", "doubt * squares[j] > 9 * levels[k]"),
+    ("_kernels/distances.py", "for k in range(i, m):", "for k in range(m, m):"),
+    ("matrix/_stored.py", "start = M.offset - M.offset % mmap.ALLOCATIONGRANULARITY", "start = M.offset"),
+    ("matrix/_stored.py", "seek(self.offset + k * self.strides[0]", "seek(k * self.strides[0]"),
 ]
 
 
-def survives(name, old, new, place):
-    """Whether every test passes with `old` replaced by `new`."""
-    copy = place / "sepnmf"
-    shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(ROOT / "src" / "sepnmf", copy, ignore=shutil.ignore_patterns("__pycache__"))
-    path = copy / name
-    source = path.read_text()
+def suite_for(name):
+    """The tests that should notice a break in this file."""
+    return CHUNKS if name.startswith(MATRIX) else TUNING if name.startswith(TUNED) else SUITE
+
+
+def survives(mutant, place):
+    """Whether every test passes on the copy of the sources in `place` with one line changed.
+
+    The copy is kept from one mutant to the next, so that compiled kernels are too: they are thrown away
+    only when a kernel changes.
+    """
+    name, old, new = mutant
+    path = place / "sepnmf" / name
+    source, stamp = path.read_text(), path.stat()
     if old not in source:
         sys.exit(f"{name} no longer has {old!r}: update tests/mutants.py")
     path.write_text(source.replace(old, new, 1))
-    env = os.environ | {"PYTHONPATH": str(place), "OMP_NUM_THREADS": "1"}
+    env = os.environ | {"PYTHONPATH": str(place), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "0"]
     command += ["--override-ini", "addopts=--import-mode=importlib"]
-    suite = SUITE
-    if name.startswith(("descent", "tuning")) or name in TUNED_KERNELS:
-        suite = TUNING
-    if name.startswith("chunked") or name in CHUNKED_FILES:
-        suite = CHUNKS
-    tests = [str(ROOT / "tests" / file) for file in suite]
+    tests = [str(ROOT / "tests" / file) for file in suite_for(name)]
+    forget_kernels(name, place)
     try:
         run = subprocess.run(
             command + tests, env=env, cwd=ROOT, capture_output=True, timeout=900, check=False
         )
     except subprocess.TimeoutExpired:
         return False  # a loop that no longer ends is noticed too
+    finally:
+        path.write_text(source)
+        os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+        forget_kernels(name, place)
     if run.returncode not in (0, 1):
         sys.exit(run.stdout.decode()[-2000:] + run.stderr.decode()[-2000:])
     return run.returncode == 0
 
 
-def main():
-    wanted = sys.argv[1:]
+def forget_kernels(name, place):
+    """Throw compiled kernels away if one of them changes: others may have been compiled into it."""
+    if name.startswith("_kernels"):
+        shutil.rmtree(place / "sepnmf" / "_kernels" / "__pycache__", ignore_errors=True)
+
+
+def run_some(mutants):
+    """Try mutants one after the other; the number that survive."""
     survivors = 0
     with tempfile.TemporaryDirectory() as place:
-        for name, old, new in MUTANTS:
-            if wanted and not any(word in name for word in wanted):
-                continue
-            alive = survives(name, old, new, Path(place))
+        sources = Path(place, "sepnmf")
+        shutil.copytree(ROOT / "src" / "sepnmf", sources, ignore=shutil.ignore_patterns("__pycache__"))
+        for mutant in mutants:
+            alive = survives(mutant, Path(place))
             survivors += alive
+            name, old, new = mutant
             print(f"{'SURVIVED' if alive else 'caught  '}  {name}: {old}  →  {new}", flush=True)  # noqa: T201
+    return survivors
+
+
+def main():
+    wanted = sys.argv[1:]
+    mutants = [m for m in MUTANTS if not wanted or any(word in m[0] for word in wanted)]
+    workers = min(os.cpu_count() or 1, 2)
+    with ThreadPoolExecutor(workers) as pool:
+        survivors = sum(pool.map(run_some, (mutants[k::workers] for k in range(workers))))
     sys.exit(survivors > 0)
 
 

@@ -2,17 +2,18 @@
 Add a method
 ============
 
-A method is a function ``(M, r, …) -> Selection``. When it is registered in ``sepnmf.METHODS``, it can be
-called through :func:`sepnmf.select`, refined by exchanges, and used in the scikit-learn estimators.
+A method is a function ``(M, r, …) -> Selection`` and a record. When the record is in ``sepnmf.METHODS``, the
+method can be called through :func:`sepnmf.select`, refined by exchanges, used in the scikit-learn estimators
+and on Dask arrays, and is listed by ``sepnmf methods``.
 """
-
-import time
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import sepnmf
 from sepnmf import METHODS, Selection
+from sepnmf.matrix import as_matrix
+from sepnmf.methods import Method
 
 # %%
 # The function
@@ -24,23 +25,27 @@ from sepnmf import METHODS, Selection
 
 def leverage(M, r, *, negative="error"):
     """Pick the r columns with the largest leverage scores."""
-    start = time.perf_counter()
-    if negative == "error" and np.min(M) < 0:
-        raise ValueError('M has negative entries: pass negative="clip" or "allow".')
-    data = np.maximum(M, 0) if negative == "clip" else np.asarray(M)
+    data = as_matrix(M, negative).dense()
     Vt = np.linalg.svd(data, full_matrices=False)[2][:r]
     scores = np.square(Vt).sum(axis=0)
     anchors = np.argsort(-scores, kind="stable")[:r]
-    return Selection(anchors=anchors, scores=scores, method="leverage", seconds=time.perf_counter() - start)
+    return Selection(anchors=anchors, scores=scores)
 
 
 # %%
-# Register it
-# -----------
-# In a script it is enough to add the function to the dictionary. A contribution to the library is one file
-# in ``sepnmf/methods/`` that uses the checks of ``sepnmf._validation`` (:doc:`/contributing`).
+# Its record
+# ----------
+# The record says what has to be known to choose, run and show the method. In a script it is enough to add
+# it to the dictionary. A contribution to the library is one file in ``sepnmf/methods/`` whose function has
+# the decorator ``@method(…)`` with the same facts (:doc:`/contributing`).
 
-METHODS["leverage"] = leverage
+METHODS["leverage"] = Method(
+    leverage,
+    summary="largest leverage scores",
+    use="to have a simple method to compare with",
+    cost="SVD",
+    sparse=False,
+)
 
 M, true = sepnmf.datasets.make_dirichlet(noise=0.05, random_state=0)
 sel = sepnmf.select(M, 10, method="leverage", negative="allow")

@@ -12,8 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sepnmf
-from sepnmf.model import NORMS, Norm, prox_power, ratio
-from sepnmf.model._norms import Split
+from sepnmf.model import NORMS, Norm, Split, prox_power, ratio
 
 # %%
 # The class

@@ -13,19 +13,14 @@ def methods(as_json: opt.Json = False) -> None:
     if as_json:
         show_json(facts)
         return
-    head = dict.fromkeys(("method", "what it does", "when to use it", "cost", "sparse", "in chunks"), "left")
-    rows = [
-        [
-            fact["method"],
-            fact["summary"],
-            fact["use"],
-            fact["cost"],
-            "yes" if fact["sparse"] else "no",
-            fact["chunks"],
+    rows = []
+    for fact in facts:
+        rows += [
+            [fact["method"], fact["summary"], "yes" if fact["sparse"] else "no", fact["chunks"]],
+            ["", f"when: {fact['use']}", "", ""],
+            ["", f"cost: {fact['cost']}", "", ""],
         ]
-        for fact in facts
-    ]
-    show_table(head, rows)
+    show_table({"method": "left", "what it does": "left", "sparse M": "left", "M in chunks": "left"}, rows)
     needing = [f"{fact['method']} ({', '.join(fact['required'])})" for fact in facts if fact["required"]]
     say(f"Options without a default: {'; '.join(needing)}. Options are passed as --set NAME=VALUE.")
     say("In chunks, a method chooses exactly as in memory, or among candidates that are screened first.")

@@ -173,6 +173,10 @@ class InMemory(Matrix):
         sums = self.l1_norms
         return self.divided(np.where(sums > 0, sums, 1.0) ** POWERS[kind]).without_scale()
 
+    def total_column(self) -> Floats:
+        """Return the sum of the columns."""
+        return np.asarray(self.array.sum(axis=1)).ravel()
+
     def mean_column(self) -> Floats:
         """Return the mean of the columns, in float64."""
         return np.asarray(self.array.mean(axis=1, dtype=np.float64)).ravel()

@@ -33,8 +33,8 @@ class Moments(Reducer[Sums]):
 
     def of_part(self, part: Part) -> Sums:
         """Return the sums of a part."""
-        total = part.columns.applied_to(np.ones(part.columns.shape[1]))
-        return Sums(int(np.count_nonzero(part.squares)), total, part.columns.gram())
+        columns = part.columns
+        return Sums(int(np.count_nonzero(part.squares)), columns.total_column(), columns.gram())
 
     def join(self, a: Sums, b: Sums) -> Sums:
         """Return the sums of both."""

@@ -20,7 +20,7 @@ from sepnmf.selection import Selection
 
 @method(
     summary="ratio of norms, ADMM-P",
-    use="you have λ and ρ",
+    use="λ and ρ are known",
     cost="2 products + 10 passes over n² an outer iteration",
     sparse=False,
     square=True,

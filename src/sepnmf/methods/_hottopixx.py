@@ -20,7 +20,7 @@ MAX_ADDED = 20  # rows, and columns, added in one round at most
 
 
 @method(
-    summary="linear programme",
+    summary="linear programme over self-dictionary coefficients",
     use="a bound on the noise is known",
     cost="HiGHS, n up to hundreds",
     sparse=False,

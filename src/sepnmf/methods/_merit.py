@@ -25,7 +25,7 @@ SIMPLEX_STEPS = 100
 
 @method(
     summary="Frank–Wolfe with sparse coefficients",
-    use="the same where n² does not fit",
+    use="as FGNSR, where n × n coefficients do not fit",
     cost="one product an iteration, memory of the answer",
     sparse=False,
     square=True,

@@ -204,7 +204,7 @@ def spa_in_chunks(
 
 @method(
     summary="largest residual, project out, repeat",
-    use="first; fast, provably right at low noise",
+    use="little noise: the fastest, and provably right",
     cost="r products with M",
     chunks="exactly",
     in_chunks=spa_in_chunks,

@@ -1,12 +1,13 @@
 """The optimisation problem: norms and their ratio, proximal maps, the set Ω, objective, criticality."""
 
-from sepnmf.model._norms import NORMS, Norm, prox_power, prox_power_omega
+from sepnmf.model._norms import NORMS, Norm, Split, prox_power, prox_power_omega
 from sepnmf.model._omega import project_omega
 from sepnmf.model._problem import criticality, objective, ratio
 
 __all__ = [
     "NORMS",
     "Norm",
+    "Split",
     "criticality",
     "objective",
     "project_omega",

@@ -77,7 +77,7 @@ def auto_in_chunks(
 
 
 @method(
-    summary="several starts, each improved by exchanges; the data decide on which criterion",
+    summary="several starts improved by exchanges, on a criterion that the data call for",
     use="first: it needs no parameter",
     cost="n ≤ 1000: n² products; more: passes over M",
     in_chunks=auto_in_chunks,

@@ -18,9 +18,9 @@ NEAR_ENOUGH = 0.02  # of r
 
 
 @method(
-    summary="`admm` with λ and ρ found from the data",
+    summary="ADMM-P with λ and ρ found from the data",
     use="to see the ratio model without tuning",
-    cost="up to ten times `admm`",
+    cost="up to ten times ADMM-P",
     sparse=False,
     square=True,
     quick_up_to=2000,
