@@ -1,8 +1,10 @@
 """The experiments: what is kept, resumed and told, and the numbers of their quick modes on toy sizes."""
 
+import dataclasses
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -18,7 +20,9 @@ import sepnmf
 from sepnmf import experiments
 from sepnmf.datasets import _loaders as loaders
 from sepnmf.experiments import gestures, noise_free, noise_sweep, recovery, runner, tune_recovery
-from sepnmf.experiments.experiment import Experiment, cell, stored_parameters, table
+from sepnmf.experiments.auto.limited import select_apart
+from sepnmf.experiments.experiment import Check, Experiment, cell, stored_parameters, table
+from sepnmf.experiments.page import wrapped
 from sepnmf.experiments.store import Store
 from sepnmf.tuning import search
 
@@ -87,7 +91,8 @@ def test_resuming_repeats_nothing(tmp_path):
     with pytest.raises(FileExistsError, match="--resume"):
         runner.reproduce([TOY], tmp_path)
     frame = runner.reproduce([TOY], tmp_path, page=[TOY, gestures.EXPERIMENT], resume=True)["toy"]
-    assert f"Not measured yet: {gestures.EXPERIMENT.title}." in (tmp_path / "paper.md").read_text()
+    text = " ".join((tmp_path / "paper.md").read_text().split())
+    assert f"Not measured yet: {gestures.EXPERIMENT.title}." in text
     assert frame["square"].tolist() == [0, 1, 4, -1, 16, 25]
 
 
@@ -100,6 +105,40 @@ def test_data_that_are_not_there_are_one_sentence_and_the_rest_goes_on(tmp_path,
     assert "gestures is left out" in said[0]
     assert "download" in said[0]
     assert loaders.VARIABLE in said[0]
+
+
+MISSED = dataclasses.replace(
+    TOY,
+    name="bound",
+    page="auto",
+    tell=lambda frame: "## Squares",
+    checks=lambda frame: [Check("sum of squares", str(frame["square"].sum()), "≤ 50", False)],
+)
+
+
+def test_a_page_has_the_experiments_that_belong_to_it(tmp_path):
+    said = []
+    runner.reproduce([TOY, MISSED], tmp_path, say=said.append)
+    paper, auto = ((tmp_path / name).read_text() for name in ("paper.md", "auto.md"))
+    assert "Sum of squares" in paper
+    assert "Squares" not in paper
+    assert "Sum of squares" not in auto
+    assert "| sum of squares | 55 | ≤ 50 | MISSED |" in auto
+    assert said == ["Missed: sum of squares is 55, wanted ≤ 50."]
+    for name, page in (("toy", "paper"), ("bound", "auto")):
+        assert (tmp_path / page / f"{name}.parquet").exists()
+        (entry,) = json.loads((tmp_path / page / "manifest.json").read_text())
+        assert entry["experiments"] == [name]
+
+
+def test_pages_are_written_again_from_the_tables_alone(tmp_path):
+    runner.reproduce([TOY, MISSED], tmp_path)
+    pages = {name: (tmp_path / name).read_text() for name in ("paper.md", "auto.md")}
+    for name in (*pages, runner.STORE):
+        (tmp_path / name).unlink()
+    assert runner.rewrite([TOY, MISSED], tmp_path) == [tmp_path / name for name in pages]
+    assert {name: (tmp_path / name).read_text() for name in pages} == pages
+    assert runner.rewrite([TOY], tmp_path / "elsewhere") == []
 
 
 # Killed and resumed ------------------------------------------------------------------------------------
@@ -302,9 +341,17 @@ CHECKED = {  # what to compare: seconds are not
     "budgets": ["success", "found", "n_inner"],
     "sizes": ["success", "found", "mrsa", "rae"],
     "gestures": ["accuracy", "honest", "columns"],
+    "auto-type1": ["success", "unidentifiable"],
+    "auto-type2": ["success", "unidentifiable"],
+    "auto-scenes": ["rae", "sam"],
+    "auto-rae": ["rae"],
+    "auto-topics": ["share"],
+    "auto-gestures": ["mean", "std"],
+    "auto-rank": ["low", "high"],
+    "auto-million": ["success"],
     "tune-recovery": ["loss", "lam"],
 }
-BY = ["data", "set", "method", "norm", "p", "mode", "role", "protocol"]
+BY = ["data", "set", "method", "norm", "p", "mode", "role", "protocol", "class"]
 
 
 def means_of(name, frame):
@@ -326,14 +373,29 @@ def test_the_numbers_are_the_stored_ones(name, tmp_path):
         assert found[key] == pytest.approx(row, rel=1e-6, abs=1e-6), key
     text = experiment.tell(frame)
     assert text.startswith("## ")
-    if experiment.best is None:
-        assert any(
-            f"**{mark}.**" in text for mark in ("Holds", "Does not hold", "Partly", "Cannot be told here")
-        )
+    if experiment.page == "auto":
+        assert experiment.checks(frame)
+    elif experiment.best is None:
+        assert any(f"**{mark}.**" in text for mark in ("Holds", "Does not hold", "Partly", "Undecided"))
     for figure_name, figure in experiment.draw(frame).items():
-        assert all(axes.lines for axes in figure.axes), figure_name
-        assert f"paper/{figure_name}.svg" in text
-        assert {path.suffix for path in tmp_path.glob(f"paper/{figure_name}.*")} >= {".svg", ".png"}
+        assert all(axes.has_data() for axes in figure.axes), figure_name
+        assert f"{experiment.page}/{figure_name}.svg" in text
+        written = tmp_path.glob(f"{experiment.page}/{figure_name}.*")
+        assert {path.suffix for path in written} >= {".svg", ".png"}
+
+
+def test_a_selection_apart_keeps_to_its_limits():
+    found = select_apart("dirichlet 20 60 3 0", 3, "spa", limit=60, memory=0)
+    assert found["success"] == 1
+    assert found["megabytes"] > 10
+    refused = select_apart("dirichlet 20 60 3 0", 61, "preconditioned_spa", limit=60, memory=0)
+    assert refused["failure"].startswith("ValueError: ")
+    assert select_apart("dirichlet 50 2000 10 0", 10, "hottopixx", limit=0.05, memory=0) == {
+        "failure": "over 0.05 s"
+    }
+    assert select_apart("dirichlet 50 9000 10 0", 10, "merit", limit=60, memory=0.1) == {
+        "failure": "over 0.1 GB"
+    }
 
 
 # Verdicts on results made up for them ------------------------------------------------------------------
@@ -414,6 +476,79 @@ def test_tables_are_markdown():
     assert cell(3) == "3"
 
 
+MARKDOWN = """# A heading that is longer than a line of twenty characters
+
+A paragraph of several words
+in two lines, with `a span of code` in it.
+- an item of a list that is long
+- another - one
+  1. a nested item, long too
+
+    code that is not broken at all
+
+| a table | that is not broken |
+| --- | --- |
+
+![a caption that is not broken](paper/x.svg)
+
+```
+fenced code that is not broken
+```
+"""
+
+WRAPPED = """# A heading that is longer than a line of twenty characters
+
+A paragraph of
+several words in two
+lines, with
+`a span of code` in
+it.
+- an item of a list
+  that is long
+- another - one
+  1. a nested item,
+     long too
+
+    code that is not broken at all
+
+| a table | that is not broken |
+| --- | --- |
+
+![a caption that is not broken](paper/x.svg)
+
+```
+fenced code that is not broken
+```
+"""
+
+
+def test_only_prose_is_wrapped_and_only_once():
+    assert wrapped(MARKDOWN, 20) == WRAPPED
+    assert wrapped(WRAPPED, 20) == WRAPPED
+
+
+def test_no_line_begins_with_a_word_that_markdown_reads_as_a_mark():
+    for mark in ("-", "+", "*", "#", ">", "1.", "2)"):
+        text = wrapped(f"nine words {mark} nine words {mark} nine words {mark} end\n", 10)
+        assert not any(line.startswith(mark) for line in text.splitlines())
+        assert " ".join(text.split()) == f"nine words {mark} nine words {mark} nine words {mark} end"
+
+
+@pytest.mark.parametrize("name", ["paper", "auto"])
+def test_the_pages_of_the_documentation_are_those_of_their_tables(name, tmp_path):
+    docs = Path(__file__).parent.parent / "docs"
+    own = [experiments.EXPERIMENTS[one] for one in experiments.PAGES[name]]
+    (tmp_path / name).symlink_to(docs / name)
+    sections = [(one, pd.read_parquet(docs / name / f"{one.name}.parquet")) for one in own]
+    runner.write_sections(tmp_path, name, sections, own)
+    text = (tmp_path / f"{name}.md").read_text()
+    assert text == (docs / f"{name}.md").read_text()
+    long = [line for line in text.splitlines() if len(line) > 100]
+    assert all(line.startswith(("|", "    ", "![")) for line in long)
+    for shown in re.findall(r"\((\w+/[\w-]+\.svg)\)", text):
+        assert (docs / shown).exists()
+
+
 def test_the_command_lists_what_there_is(sepnmf_says):
     code, out, _ = sepnmf_says("reproduce", "--list")
     assert code == 0
@@ -434,6 +569,7 @@ def test_the_command_runs_refuses_and_resumes(sepnmf_says):
     assert code == 0, out
     assert Path("o/paper.md").exists()
     assert list(Path("o/paper").glob("*.svg"))
+    assert sepnmf_says("reproduce", "--page", "--out", "o")[0] == 0
     code, _, err = sepnmf_says(*words)
     assert code == 2
     assert "--resume" in err
@@ -441,7 +577,14 @@ def test_the_command_runs_refuses_and_resumes(sepnmf_says):
     assert sepnmf_says(*words, "--resume")[0] == 0
 
 
+def test_the_command_writes_pages_again(sepnmf_says):
+    code, _, err = sepnmf_says("reproduce", "--page", "--out", "nowhere")
+    assert code == 2
+    assert "holds no table" in err
+
+
 def test_searches_are_not_part_of_everything():
+    assert [*experiments.PAGES["paper"], *experiments.PAGES["auto"]] == list(experiments.TABLES)
     assert set(experiments.EXPERIMENTS) - set(experiments.TABLES) == {"tune-recovery", "tune-gestures"}
 
 

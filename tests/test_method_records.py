@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import sepnmf
 from sepnmf._overview import compare, ready_methods
-from sepnmf.cli import app
+from sepnmf.cli import _app as app
 from sepnmf.datasets import make_dirichlet
 from sepnmf.matrix import as_matrix
 from sepnmf.methods import Method
@@ -58,7 +58,7 @@ def test_a_method_is_one_record(toy, M, tmp_path, monkeypatch):
     assert sel.method == "longest"
     assert sel.seconds > 0
     np.testing.assert_array_equal(sepnmf.select(sparse.csr_array(M), 4, "longest").anchors, expected)
-    with pytest.raises(ValueError, match="'speed' is not an option of method 'longest', which takes power, neg"):
+    with pytest.raises(ValueError, match="'speed' is not an option of method 'longest', which takes pow"):
         sepnmf.select(M, 4, "longest", speed=1)
     with pytest.raises(ValueError, match="M has 6000 negative entries"):
         sepnmf.select(-M, 4, "longest")

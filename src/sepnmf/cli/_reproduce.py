@@ -1,4 +1,4 @@
-"""The paper's experiments from the command line."""
+"""The experiments from the command line."""
 
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 @app.command()
 def reproduce(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="What to run; without, all but the searches.")
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Experiments to run; paper or auto stands for all of that page. Without a name, all but the "
+            "searches.",
+        ),
     ] = None,
     show: Annotated[bool, typer.Option("--list", help="Show what there is, and stop.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer levels and trials: minutes.")] = False,
@@ -39,6 +44,12 @@ def reproduce(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("reproduced"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what is in the folder.")] = False,
+    page: Annotated[
+        bool,
+        typer.Option(
+            "--page", help="Measure nothing: write pages and figures again from the folder's tables."
+        ),
+    ] = False,
     dask: Annotated[
         str | None,
         typer.Option(
@@ -51,9 +62,9 @@ def reproduce(
         ),
     ] = None,
 ) -> None:
-    """Run the paper's experiments: tables, figures and a page that says which claims hold."""
+    """Run experiments: tables, figures and pages on which claims of the paper hold and what auto achieves."""
     from sepnmf._parallel import available_cores
-    from sepnmf.experiments import EXPERIMENTS, TABLES, runner
+    from sepnmf.experiments import EXPERIMENTS, PAGES, TABLES, runner
 
     if show:
         listing = Table("name", "what it is", box=None)
@@ -61,13 +72,20 @@ def reproduce(
             listing.add_row(name, experiment.title)
         console.print(listing)
         return
-    unknown = [name for name in names or () if name not in EXPERIMENTS]
+    named = [one for name in names or TABLES for one in PAGES.get(name, (name,))]
+    unknown = [name for name in named if name not in EXPERIMENTS]
     if unknown:
         raise UserError(f"There is no experiment {unknown[0]!r}: choose among {', '.join(EXPERIMENTS)}.")
     absent = [package for package in runner.EXTRAS if find_spec(package) is None]
     if absent:
         raise UserError(f"{', '.join(absent)} is not installed: pip install 'sepnmf[experiments]'.")
-    chosen = [EXPERIMENTS[name] for name in dict.fromkeys(names or TABLES)]
+    if page:
+        written = runner.rewrite([EXPERIMENTS[name] for name in TABLES], out)
+        if not written:
+            raise UserError(f"{out} holds no table of an experiment: give the folder of a run with --out.")
+        report(written)
+        return
+    chosen = [EXPERIMENTS[name] for name in dict.fromkeys(named)]
     columns = (
         TextColumn("{task.description:16}"),
         BarColumn(),
@@ -101,8 +119,14 @@ def reproduce(
         raise UserError(message, INTERRUPTED) from None
     if not frames:
         raise typer.Exit(2)
-    text = f"{out / 'paper.md'} is the page; tables, figures and the manifest are in {out / 'paper'}."
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    report([out / f"{name}.md" for name in dict.fromkeys(experiment.page for experiment in chosen)])
+
+
+def report(pages: list[Path]) -> None:
+    """Say where the pages are."""
+    for path in pages:
+        text = f"{path} is the page; tables, figures and the manifest are in {path.with_suffix('')}."
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def backend(client: Any) -> AbstractContextManager[Any]:

@@ -1,6 +1,7 @@
-"""The paper's tables and figures, from one command, and what holds of them."""
+"""The tables and figures of the paper and of the measurements of `auto`, from one command."""
 
 from sepnmf.experiments import (
+    auto,
     budgets,
     complexity,
     facts,
@@ -16,22 +17,28 @@ from sepnmf.experiments import (
 from sepnmf.experiments.experiment import Experiment
 
 EXPERIMENTS = {
-    module.EXPERIMENT.name: module.EXPERIMENT
-    for module in (
-        geometry,
-        noise_free,
-        noise_sweep,
-        gestures,
-        power,
-        budgets,
-        sizes,
-        complexity,
-        facts,
-        tune_recovery,
-        tune_gestures,
+    experiment.name: experiment
+    for experiment in (
+        geometry.EXPERIMENT,
+        noise_free.EXPERIMENT,
+        noise_sweep.EXPERIMENT,
+        gestures.EXPERIMENT,
+        power.EXPERIMENT,
+        budgets.EXPERIMENT,
+        sizes.EXPERIMENT,
+        complexity.EXPERIMENT,
+        facts.EXPERIMENT,
+        *auto.EXPERIMENTS,
+        tune_recovery.EXPERIMENT,
+        tune_gestures.EXPERIMENT,
     )
 }
 # Searches of parameters take hours, and what they found is in the package.
 TABLES = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.best is None)
+# The experiments of each page, by the page's name.
+PAGES = {
+    page: tuple(name for name in TABLES if EXPERIMENTS[name].page == page)
+    for page in dict.fromkeys(EXPERIMENTS[name].page for name in TABLES)
+}
 
-__all__ = ["EXPERIMENTS", "TABLES", "Experiment"]
+__all__ = ["EXPERIMENTS", "PAGES", "TABLES", "Experiment"]

@@ -86,7 +86,8 @@ def tell(frame: "pd.DataFrame") -> str:
     return "\n\n".join(
         [
             "## Ablation: inner and outer iterations",
-            f"ε = {NOISE}; J ∈ {{{', '.join(map(str, INNER))}}} with K = 100, "
+            f"The noise level is ε = {NOISE}. The numbers of iterations are "
+            f"J ∈ {{{', '.join(map(str, INNER))}}} with K = 100 and "
             f"K ∈ {{{', '.join(map(str, OUTER))}}} with J = 10. "
             "The paper: ADMM-P with p = 2 is uniformly stable, DCA needs tuned budgets.",
             table(head, lines),

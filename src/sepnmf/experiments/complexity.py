@@ -175,13 +175,13 @@ def tell(frame: "pd.DataFrame") -> str:
             "The paper: a projection onto Ω costs O(n² log n), and an inner iteration of DCA or ADMM-P "
             "costs O(n² log n) with R_{p,1} and O(n³) with R_{p,*}.",
             figure("complexity", "Seconds of an inner iteration over the number of columns, on one core"),
-            f"Measured in paper mode on Type 2 data with m = {frame['m'].iloc[0]}, with no loop ended by a "
-            "tolerance. Exponents are fitted in logarithms; the claimed one is that of the formula on the "
-            "same sizes.",
+            f"Measured in paper mode on Type 2 data with m = {frame['m'].iloc[0]}, without stopping by a "
+            "tolerance. Exponents are fitted to logarithms by least squares; the claimed exponent is that of "
+            "the formula on the same sizes.",
             table(head, lines),
-            "The projection finds its root by Newton instead of sorting, and the X-update of DCA goes "
-            "through the m singular values of M. As printed, with a Cholesky factor and n right-hand sides, "
-            "that update alone is O(n³) for either ratio (fact 5).",
+            "The projection finds its root by Newton's method instead of sorting, and the X-update of DCA "
+            "goes through the m singular values of M. As printed, with a Cholesky factor and n right-hand "
+            "sides, that update alone is O(n³) for either ratio (fact 5).",
             told(above, min(spans)),
         ]
     )
@@ -190,7 +190,9 @@ def tell(frame: "pd.DataFrame") -> str:
 def told(above: list[str], span: float) -> str:
     """The verdict, withheld when the sizes are too close together."""
     if span < SPAN:
-        return undecided(f"These sizes span a factor of {span:g}; below {SPAN} the exponent cannot be told.")
+        return undecided(
+            f"These sizes span a factor of {span:g}; below {SPAN} the exponent cannot be determined."
+        )
     words = f"Measured exponents more than {TOLERANCE:g} above the claim: {', '.join(above) or 'none'}. "
     return verdict(not above, words + "This is the cost of our updates, not of the printed X-update.")
 

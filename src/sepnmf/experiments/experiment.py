@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,9 +18,18 @@ Value = str | int | float | None
 Row = dict[str, Value]
 
 
+class Check(NamedTuple):
+    """A requirement on the results: what is measured, its value, the bound, and whether it is met."""
+
+    what: str
+    measured: str
+    wanted: str
+    holds: bool
+
+
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure of the paper, or a demonstration of ours.
+    """A table or figure of the paper, a demonstration of ours, or a measurement of `auto`.
 
     Attributes
     ----------
@@ -44,6 +53,10 @@ class Experiment:
     best : callable, optional
         For a search of parameters: `best(frame)` returns what it found, by condition. Its trials are searches
         that keep their evaluations in files of their own: `run` gets a `folder` for them.
+    page : {"paper", "auto"}, default "paper"
+        The page that has its section; tables and figures are in the folder of the same name.
+    checks : callable, optional
+        `checks(frame)` lists the requirements that the page shows before its sections.
     """
 
     name: str
@@ -54,6 +67,8 @@ class Experiment:
     draw: "Callable[[pd.DataFrame], dict[str, Figure]]" = lambda frame: {}
     data: tuple[str, ...] = ()
     best: "Callable[[pd.DataFrame], dict[str, dict[str, object]]] | None" = None
+    page: str = "paper"
+    checks: "Callable[[pd.DataFrame], list[Check]]" = lambda frame: []
 
 
 def pick(scale: Scale, full: Any, quick: Any, toy: Any) -> Any:
@@ -89,9 +104,9 @@ def cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")
 
 
-def figure(name: str, caption: str) -> str:
+def figure(name: str, caption: str, page: str = "paper") -> str:
     """A figure of the page, by the name `draw` gave it."""
-    return f"![{caption}](paper/{name}.svg)\n\n*{caption}*"
+    return f"![{caption}]({page}/{name}.svg)\n\n*{caption}*"
 
 
 def verdict(holds: bool | None, words: str) -> str:
@@ -102,7 +117,7 @@ def verdict(holds: bool | None, words: str) -> str:
 
 def undecided(words: str) -> str:
     """The line for a claim that these results cannot decide."""
-    return f"**Cannot be told here.** {words}"
+    return f"**Undecided.** {words}"
 
 
 def fact(holds: bool, words: str) -> str:

@@ -335,12 +335,12 @@ def tell_map(frame: "pd.DataFrame") -> str:
             "### The printed proximal map (fact 1)",
             "The paper: the map of γ‖·‖₁^p is soft thresholding at pγg_p^(p−1), with g_p in closed form.",
             f"γ‖X‖₁^p + ½‖X − A‖² for Gaussian 8 × 9 matrices A and γ = {frame['gamma'].iloc[0]:g}, mean "
-            f"over {frame['seed'].nunique()} seeds; the solver is L-BFGS-B, which knows of no threshold:",
+            f"over {frame['seed'].nunique()} seeds; the solver is L-BFGS-B, which does not use thresholds:",
             table(head, lines),
-            f"The exact map and the solver differ by at most {error:.1g}, relatively.",
+            f"The objectives of the exact map and the solver differ by at most {error:.1g}, relatively.",
             verdict(
                 not wrong,
-                "The printed map is worse than the minimum by over 1 % for "
+                "The objective of the printed map exceeds the minimum by over 1 % for "
                 f"p = {', '.join(map(str, wrong)) or 'none'}.",
             ),
         ]
@@ -359,19 +359,20 @@ def tell_constrained(frame: "pd.DataFrame") -> str:
     return "\n\n".join(
         [
             "### The V-update on Ω (fact 2)",
-            "The paper: the constrained map is not known to be the unconstrained one followed by a "
-            "projection, which is used in its place. For the entrywise norm it has a closed form: "
-            "P_Ω(A − τ), τ = pγs^(p−1), s the sum of the result.",
-            f"Objective over Ω, 8 × 8, {frame['seed'].nunique()} seeds: mean of the solver (sequential "
-            "quadratic programming on the inequalities), the largest relative excess over it of three maps, "
-            "and the largest difference between an entry of the exact map and of the solver:",
+            "The paper replaces the constrained map by the unconstrained one followed by a projection, and "
+            "notes that the two are not known to be equal. For the entrywise norm the constrained map has a "
+            "closed form: P_Ω(A − τ) with τ = pγs^(p−1), where s is the sum of the result.",
+            f"Objective over Ω for 8 × 8 matrices and {frame['seed'].nunique()} seeds: the mean of the "
+            "solver (sequential quadratic programming on the inequalities), the largest relative excess over "
+            "it of three maps, and the largest difference between entries of the exact map and the solver:",
             table(head, lines),
             fact(
                 bool(above["exact"].abs().max() < 1e-6),
                 "The closed form reaches the solver's minimum to within "
-                f"{above['exact'].abs().max():.1g}. Projecting afterwards does not in {lossy:.0%} of the "
-                f"cases: it exceeds it by up to {above['projected'].max():.1%} with the exact unconstrained "
-                f"map, and by up to a factor of {1 + above['printed'].max():.3g} with the printed one.",
+                f"{above['exact'].abs().max():.1g}. The unconstrained map followed by a projection does not "
+                f"in {lossy:.0%} of the cases: it exceeds the minimum by up to "
+                f"{above['projected'].max():.1%} with the exact unconstrained map, and by up to a factor of "
+                f"{1 + above['printed'].max():.3g} with the printed one.",
             ),
         ]
     )
@@ -384,10 +385,10 @@ def tell_solve(frame: "pd.DataFrame") -> str:
     lines = [(way, power, float(largest[way])) for way, power in powers.items()]
     span = frame["n"].max() / frame["n"].min()
     words = (
-        f"The unknown has n columns: the exponent is {powers[ALL_SIDES]:.2f} for all of them and "
-        f"{powers[ONE_SIDE]:.2f} for one. Through the m × m system it is {powers[SMALL]:.2f}, and at the "
-        f"largest n that is {largest[ALL_SIDES] / largest[SMALL]:.1f} times faster (answers within "
-        f"{frame['apart'].max():.1g})."
+        f"The unknown has n columns. The measured exponent is {powers[ALL_SIDES]:.2f} with all of them and "
+        f"{powers[ONE_SIDE]:.2f} with one. With the m × m system it is {powers[SMALL]:.2f}, and at the "
+        f"largest n this way is {largest[ALL_SIDES] / largest[SMALL]:.1f} times faster (the solutions differ "
+        f"by at most {frame['apart'].max():.1g})."
     )
     return "\n\n".join(
         [
@@ -411,17 +412,17 @@ def tell_ratios(frame: "pd.DataFrame") -> str:
     head = ("ratio", "data", "p", "X = I", "X of the anchors", "halfway", "X = I is least")
     return "\n\n".join(
         [
-            "### What the ratios ask for (fact 6)",
+            "### Which X minimises the ratios (fact 6)",
             "The paper: R_{p,1} “encourages entrywise sparsity consistent with the separability assumption”. "
             "With columns that sum to one, every exact factorisation MX = M has ‖X‖₁ = n, so that R_{p,1} is "
-            "least where ‖X‖_F is largest: at X = I, which selects nothing.",
+            "least where ‖X‖_F is largest: at X = I, which selects no columns.",
             f"Means over {frame['seed'].nunique()} noise-free data sets of each type; all three X are exact "
             f"(largest misfit {frame['misfit'].max():.1g}):",
             table(head, lines),
             fact(
                 as_said,
-                "Of these, the entrywise ratio is least at X = I in every data set, the nuclear and the row "
-                f"ratio in none: {'yes' if as_said else 'no'}.",
+                "Among these X, the entrywise ratio is least at X = I in every data set, the nuclear and the "
+                f"row ratio in none: {'yes' if as_said else 'no'}.",
             ),
         ]
     )
@@ -443,17 +444,17 @@ def tell_separability(frame: "pd.DataFrame") -> str:
             "The paper: ADMM-P has a perfect success rate on Type 1 data for all ε from 0.01 to 1.",
             figure("facts-separable", "Type 1 data (r = 10) over the noise level"),
             table(head, lines),
-            "In the coordinates of the anchors all of them are alike, so that they enter the cone together: "
-            "at ε = r/(r − 2)·‖N₀‖_F, N₀ the disturbance before it is scaled. Over these data sets that is "
-            f"{frame['limit'].min():.3f} to {frame['limit'].max():.3f}, {frame['limit'].median():.3f} in the "
-            "median.",
+            "In the coordinates of the anchors the data are symmetric, so that all anchors enter the cone at "
+            "the same noise level: ε = r/(r − 2)·‖N₀‖_F, where N₀ is the disturbance before it is scaled. "
+            f"For these data sets the level is {frame['limit'].min():.3f} to {frame['limit'].max():.3f}, "
+            f"with median {frame['limit'].median():.3f}.",
             verdict(
                 not (inside > 0).any(),
-                "That the data are separable over this sweep: the first labelled anchors are in the cone of "
-                f"the other columns at ε = {first(inside > 0)}, all of them at {first(inside == 1)}. Beyond "
-                "that a success rate of 1 does not come from separability. Taking the ten columns nearest "
-                f"the mean is first right every time at ε = {first(nearest == 1)}: it needs no model, only "
-                "to know how these data were made.",
+                "The data are not separable over the whole sweep if labelled anchors lie in the cone of the "
+                f"other columns. The first do at ε = {first(inside > 0)}, and all do at ε = "
+                f"{first(inside == 1)}. Beyond that, a success rate of 1 does not come from separability. "
+                "The ten columns nearest the mean are the anchors of every data set first at ε = "
+                f"{first(nearest == 1)}; this rule uses no model, only how these data are made.",
             ),
         ]
     )

@@ -139,7 +139,7 @@ def tell(frame: "pd.DataFrame") -> str:
             "The paper: the level sets “retain a sparsity-promoting geometry concentrated along the "
             "coordinate axes, while their shapes vary with p”.",
             figure("geometry", "Level sets of R_p, and of the usual norms, in the plane"),
-            f"How far from the origin the function reaches {LEVEL:g}:",
+            f"Distance from the origin at which the function has the value {LEVEL:g}:",
             table(("function", "along an axis", "along a diagonal", "diagonal / axis"), lines),
             "R₁ does not depend on the length of x, and its level sets are rays: its values lie between "
             f"{np.nanmin(flat):.4g} on the axes and {np.nanmax(flat):.4g} on the diagonals. For p ≥ 2 "
@@ -147,8 +147,9 @@ def tell(frame: "pd.DataFrame") -> str:
             f"The nuclear ratio at diag(x₁, x₂) has the same values (largest difference {same:.1g}).",
             verdict(
                 pinched,
-                f"Level sets thinner between the axes than the ball of ‖x‖₁ for every p: {yes(pinched)}. "
-                f"A larger p makes them rounder, not sharper: {yes(bends == sorted(bends))}.",
+                "The level sets are thinner between the axes than the ball of ‖x‖₁ for every p: "
+                f"{yes(pinched)}. They become rounder, not sharper, as p grows: "
+                f"{yes(bends == sorted(bends))}.",
             ),
         ]
     )

@@ -44,7 +44,7 @@ METHOD = {
 
 def variant(method: str, p: float | None = None) -> str:
     """A method as a legend names it."""
-    return f"{METHOD[method]} p = {p:g}" if method == "admm" and p else METHOD[method]
+    return f"{METHOD[method]} p = {p:g}" if method == "admm" and p else METHOD.get(method, method)
 
 
 def panels(

@@ -44,7 +44,7 @@ def trials(scale: Scale) -> list[Row]:
 def tell(frame: "pd.DataFrame") -> str:
     """Both tables, the paper's figures beside ours."""
     means = frame.groupby(["norm", "data", "method", "p", "mode"])[["success", "seconds"]].mean()
-    parts = [f"## Noise-free recovery (Tables 1 and 2)\n\n{frame['seed'].nunique()} instances a cell."]
+    parts = [f"## Noise-free recovery (Tables 1 and 2)\n\n{frame['seed'].nunique()} instances per cell."]
     missed, different = [], []
     for norm in dict.fromkeys(frame["norm"]):
         lines = []

@@ -139,9 +139,9 @@ def tell(frame: "pd.DataFrame") -> str:
     """How far each method goes, in each mode and by each protocol."""
     parts = ["## Noise sweeps (the figures of Type 1 and Type 2 data)"]
     parts.append(
-        "Success rate, MRSA, RAE and seconds at noise levels in [0.01, 1]. The numbers below say up to "
-        "which level a method finds all anchors on at least 95 % of the instances at every level so far, "
-        "and its mean success rate over all levels."
+        "Success rate, MRSA, RAE and seconds at noise levels in [0.01, 1]. The tables show the "
+        "largest level up to which a method finds all anchors on at least 95 % of the instances of every "
+        "level, and its mean success rate over all levels."
     )
     for data in recovery.TYPES:
         parts += [tell_type(frame, data)]
@@ -184,7 +184,7 @@ def tell_type(frame: "pd.DataFrame", data: str) -> str:
     ]
     words = [
         f"### {DATA[data]}",
-        f"Instances a level: {'; '.join(said_of)}.",
+        f"Instances per level: {'; '.join(said_of)}.",
         table(head, lines),
         figure(f"sweep-{data}", f"{DATA[data]}: success and seconds, paper mode"),
         figure(f"errors-{data}", f"{DATA[data]}: MRSA (0 is perfect) and RAE (1 is perfect), paper mode"),
@@ -215,17 +215,19 @@ def judge(frame: "pd.DataFrame", data: str, protocol: str) -> str:
         also = ", ".join(f"{variant(name)} {reaches(part):.3g}" for name, part in others.items())
         return verdict(
             share_that_holds(easy),
-            "“Every method maintains a success rate near unity until ε ≈ 0.3.” ADMM-P keeps at least 0.95 "
-            f"up to ({reached}); the others up to: {also}.",
+            "“Every method maintains a success rate near unity until ε ≈ 0.3.” ADMM-P has a "
+            f"success rate of at least 0.95 up to these levels ({reached}). The other methods have it "
+            f"up to {also}.",
         )
     beyond = frame[(frame["data"] == data) & (frame["method"] == NEAREST) & (frame["noise"] > SEPARABLE)]
     return verdict(
         share_that_holds(steady(part) for part in parts.values()),
-        "“ADMM-P maintains a perfect success rate across the entire noise sweep.” It keeps at least 0.95 "
-        f"up to ({reached}), with a second parameter vector from ε = {SWITCH:.3g} on, so that ε must be "
-        f"known. Beyond ε ≈ {SEPARABLE} the labelled anchors lie in the cone of the other columns (fact 7 "
-        "below): a success there says that the parameters make the method prefer central columns. The rule "
-        f"“{NEAREST}” has a success rate of {beyond['success'].mean():.2f} there.",
+        "“ADMM-P maintains a perfect success rate across the entire noise sweep.” Its success rate "
+        f"is at least 0.95 up to these levels ({reached}). It has a second parameter vector from ε = "
+        f"{SWITCH:.3g} on, so that ε must be known. Beyond ε ≈ {SEPARABLE} the labelled anchors lie in the "
+        "cone of the other columns (fact 7 below), and a success there means that the parameters make the "
+        f"method prefer central columns. The rule “{NEAREST}” has a success rate of "
+        f"{beyond['success'].mean():.2f} there.",
     )
 
 
@@ -244,7 +246,8 @@ def judge_baselines(frame: "pd.DataFrame") -> str:
         words.append(f"{variant(method)} {until:.3g} (paper: about {said:.2g})")
     return verdict(
         share_that_holds(holds),
-        f"“SPA and FGNSR fail near ε ≈ 10^−1.5, MERIT degrades near 0.5.” Success up to: {', '.join(words)}.",
+        "“SPA and FGNSR fail near ε ≈ 10^−1.5, MERIT degrades near 0.5.” Measured levels: "
+        f"{', '.join(words)}.",
     )
 
 
@@ -267,13 +270,13 @@ def tell_protocols(frame: "pd.DataFrame") -> str:
         lines.append((variant(method), "", *[rates] * 4, "–"))
     return "\n\n".join(
         [
-            "### Type 1 without the answer in hand",
+            "### Type 1 without knowledge of the noise level",
             "Mean success rate below / beyond ε = 0.43, where the data stop being separable. *Two regimes* "
             f"is the paper's protocol: one parameter vector for ε < {SWITCH:.4f} and another from there on, "
             "so that ε must be known. *One vector* is chosen once, on other instances of all levels "
             "(entrywise norm only). `auto` has no parameter. The last column is the mean number of inner "
-            "iterations by the paper's protocol: where it is small, anchors are ranked by what one or a "
-            "few steps from X₀ = I do to its diagonal.",
+            "iterations by the paper's protocol: where it is small, the anchors are ranked by the "
+            "diagonal of X after one or a few steps from X₀ = I.",
             table(
                 (
                     "method",
@@ -312,10 +315,10 @@ def tell_honest(part: "pd.DataFrame") -> str:
     best, rival = rates.idxmax(), rivals.idxmax()
     return verdict(
         bool(rates.max() > rivals.max() + 0.05),
-        "“Substantially improved noise robustness on midpoint geometries”, without knowing ε: the best of "
+        "“Substantially improved noise robustness on midpoint geometries.” If ε is not known, the best of "
         f"the {len(rates)} variants of ADMM-P in these results (p = {best[0]}, {best[1]} mode) has a mean "
-        f"success rate of {rates.max():.2f} over all levels, the best baseline ({variant(str(rival))}) "
-        f"{rivals.max():.2f}; `auto` {others['auto']:.2f}, “{NEAREST}” {others[NEAREST]:.2f}.",
+        f"success rate of {rates.max():.2f} over all levels. The best baseline ({variant(str(rival))}) has "
+        f"{rivals.max():.2f}, `auto` {others['auto']:.2f}, and “{NEAREST}” {others[NEAREST]:.2f}.",
     )
 
 

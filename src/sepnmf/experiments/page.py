@@ -1,49 +1,158 @@
-"""The page that puts the paper's values beside ours."""
+"""The pages: an introduction, the requirements, and a section per experiment, in lines of 100 characters."""
 
-from collections.abc import Sequence
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from sepnmf.experiments.experiment import Experiment
+from sepnmf.experiments.experiment import Experiment, table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-INTRODUCTION = """# The paper, re-run
+WIDTH = 100  # characters of a line of prose
+# A word that Markdown would read as a list, a heading or a quotation at the beginning of a line.
+MARK = re.compile(r" (?=(?:[-+*>]|#{1,6}|\d+[.)])(?: |$))")
+CODE = re.compile(r"`[^`]+`")
+ITEM = re.compile(r"\s*(?:[-+*]|\d+[.)]) +")
+
+PAPER = """# The paper, re-run
 
 M. McCarver and J. Qin, *Separable nonnegative matrix factorization using powered ratio-of-norms
-regularization*: every table and figure of its sections 4 and 5, measured with this library, and one line
-on whether each claim holds. This page is written by
+regularization*. This page has every table and figure of its sections 4 and 5, measured with this library,
+and one line on whether each claim holds. The results were measured by
 
     {command}
 
-from the results beside it (a table per experiment in `paper/`, with
-[`manifest.json`](paper/manifest.json) on versions, machine and commit).
+and the runs before it. The folder `paper/` has a table of the results of each experiment, and
+[`manifest.json`](paper/manifest.json) has the commands, versions, machine and commit.
+`sepnmf reproduce --page --out docs` writes this page again from these tables.
 
 - **Paper mode** is the paper's algorithm with its printed formulas: the proximal map of ADMM-P with k = mn,
-  DCA's V-update as a proximal map followed by a projection. **Exact mode** minimises what the formulas are
-  meant to minimise. For p = 1 ADMM-P has no difference between them. Parameters are tuned for each mode by
-  itself. With the nuclear norm DCA has no exact mode: its constrained map takes hundreds of singular value
-  decompositions.
+  and DCA's V-update as a proximal map followed by a projection. **Exact mode** minimises what the formulas
+  are meant to minimise. For ADMM-P with p = 1 the two modes are the same. Parameters are tuned separately
+  for each mode. DCA with the nuclear norm has no exact mode, because its constrained map takes hundreds of
+  singular value decompositions.
 - Parameters come from Bayesian optimisation over [1e-5, 3e3], as in the paper, and are stored in
-  `src/sepnmf/experiments/parameters/` with the command that found them. A condition is a data type, norm,
-  method, power, mode and noise regime (not each of the twenty levels), on instances that no table uses. It
-  has 40 evaluations, or 120 where 40 found nothing (entrywise norm), unless the file says another number;
-  a search begins with one or two vectors known to work somewhere. Most of the nuclear norm's searches run
-  30 outer iterations on six instances instead of 100 on ten.
-- Where the paper tunes on what it then reports (high noise on Type 1, the gesture tables), the figure from
-  an honest protocol stands beside it.
+  `src/sepnmf/experiments/parameters/` with the command that found them. They are tuned for each condition:
+  a data type, norm, method, power, mode and noise regime (not each of the twenty levels). The instances
+  used for tuning are in no table. A search has 40 evaluations, or 120 where 40 found nothing (entrywise
+  norm), unless the file says another number. It begins with one or two vectors that are known to work on
+  some instances. Most searches with the nuclear norm run 30 outer iterations on six instances instead of
+  100 on ten.
+- Where the paper tunes on the data that it then reports (high noise on Type 1, the gesture tables), the
+  result of a protocol that does not is shown beside it.
 - MRSA compares the columns found with the (noisy) columns at the true anchors.
-- Seconds are ours, one thread a run, other runs beside it; the paper's are MATLAB's on another machine.
-  Compare rows, not machines.
+- Our seconds are measured on one thread per run, with other runs on the same machine; the paper's are
+  MATLAB's on another machine. Compare methods with each other, not our seconds with the paper's.
 """
+
+AUTO = """# What `method="auto"` achieves without any parameter
+
+This page compares `sepnmf.select(M, r)`, which needs no parameter, with every other method of the library
+that runs with its defaults. No method is shown the true anchors. The results were measured by
+
+    {command}
+
+The folder `auto/` has a table of the results of each experiment, and [`manifest.json`](auto/manifest.json)
+has the commands, versions, machine and commit. `sepnmf reproduce auto` measures everything again, and
+`sepnmf reproduce --page --out docs` writes this page again from the tables. Real data are read by the
+loaders of `sepnmf.datasets` from the folder named by `SEPNMF_DATA`. Methods that use random numbers have
+`random_state=0`.
+"""
+
+INTRODUCTIONS = {"paper": PAPER, "auto": AUTO}
 
 
 def write_page(
-    sections: "Sequence[tuple[Experiment, pd.DataFrame]]", missing: Sequence[Experiment], command: str
+    name: str,
+    sections: "Sequence[tuple[Experiment, pd.DataFrame]]",
+    missing: Sequence[Experiment],
+    command: str,
 ) -> str:
-    """The whole page, a section per experiment that has all its results, and a word on the others."""
-    parts = [INTRODUCTION.format(command=command)]
+    """The whole page, a section per experiment that has all its results, and a list of the others."""
+    parts = [INTRODUCTIONS[name].format(command=command)]
     if missing:
         parts.append(f"Not measured yet: {'; '.join(experiment.title for experiment in missing)}.")
+    checks = [check for experiment, frame in sections for check in experiment.checks(frame)]
+    if checks:
+        rows = [(*check[:3], "holds" if check.holds else "MISSED") for check in checks]
+        parts.append("## Requirements\n\n" + table(("what", "measured", "wanted", ""), rows))
     parts += [experiment.tell(frame) for experiment, frame in sections]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return wrapped("\n\n".join(part.strip() for part in parts) + "\n")
+
+
+def wrapped(text: str, width: int = WIDTH) -> str:
+    r"""Markdown with its paragraphs and list items in lines of at most `width` characters.
+
+    Tables, code, headings, images and HTML stay as they are, and so does a word that is longer than a line.
+
+    Parameters
+    ----------
+    text : str
+        Markdown without nested code.
+    width : int, default 100
+        Longest line.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(wrapped("# A heading that stays\n\n- an item of\n  a list", 10))
+    # A heading that stays
+    <BLANKLINE>
+    - an item
+      of a
+      list
+    """
+    parts = []
+    for verbatim, run in groupby(classified(text), key=lambda pair: pair[0]):
+        lines = "".join(line for _, line in run)
+        parts.append(lines if verbatim else filled(lines, width))
+    return "".join(parts)
+
+
+def classified(text: str) -> Iterator[tuple[bool, str]]:
+    """Each line, and whether it stays as it is."""
+    fenced, blank = False, True
+    for line in text.splitlines(keepends=True):
+        fence = line.lstrip().startswith(("```", "~~~"))
+        code = blank and line.startswith("    ")
+        yield fenced or fence or code or line.lstrip().startswith(("|", "#", "![", "<", ">")), line
+        fenced ^= fence
+        blank = not line.strip() or code
+
+
+def filled(text: str, width: int) -> str:
+    """Paragraphs and list items in lines of at most `width` characters."""
+    blocks: list[str] = []
+    for line in text.splitlines(keepends=True):
+        starts = not blocks or not line.strip() or not blocks[-1].strip() or ITEM.match(line)
+        if starts:
+            blocks.append(line)
+        else:
+            blocks[-1] += line
+    return "".join(fill_block(block, width) for block in blocks)
+
+
+def fill_block(block: str, width: int) -> str:
+    """One paragraph or item."""
+    if not block.strip():
+        return block
+    item = ITEM.match(block)
+    head = item.group() if item else ""
+    # "\0" is a blank at which no line is broken.
+    words = MARK.sub("\0", " ".join(block[len(head) :].split()))
+    words = CODE.sub(lambda code: code.group().replace(" ", "\0"), words)
+    lines = textwrap.wrap(
+        words,
+        width,
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines).replace("\0", " ") + "\n" * block.endswith("\n")

@@ -60,7 +60,8 @@ def tell(frame: "pd.DataFrame") -> str:
     """The least success rate over the levels, by power."""
     parts = ["## Ablation: the power p"]
     parts.append(
-        "The least and the mean success rate of ADMM-P over the levels in [0.01, 1], Type 1, two regimes."
+        "The table shows the least and the mean success rate of ADMM-P over the levels in [0.01, 1] on Type "
+        "1 data, with one parameter vector for low noise and another for high noise."
     )
     type1, lines = frame[frame["data"] == "type1"], []
     safe: list[tuple[str, int]] = []
@@ -84,8 +85,8 @@ def tell(frame: "pd.DataFrame") -> str:
         verdict(
             True if agree == count else None if agree else False,
             "The paper: p = 2, 3 are safe for the entrywise norm, p = 1, 2, 3 for the nuclear one. Here "
-            f"{agree} of {count} combinations behave so (safe: a success rate of at least 0.9 at every "
-            "level).",
+            f"{agree} of {count} combinations of norm and p agree with that, where safe means a success rate "
+            "of at least 0.9 at every level.",
         )
     )
     return "\n\n".join(parts)

@@ -50,10 +50,10 @@ def reproduce(
     experiments : sequence of Experiment
         What to run.
     out : Path
-        Folder for results.sqlite, paper.md and, in a folder `paper`, a CSV and a Parquet file per experiment,
-        figures as SVG and PNG, and manifest.json.
+        Folder for results.sqlite and, for each page that an experiment belongs to, `PAGE.md` and a folder
+        `PAGE` with a CSV and a Parquet file per experiment, figures as SVG and PNG, and manifest.json.
     page : sequence of Experiment, optional
-        What paper.md has a section on, if all its results are there; by default `experiments`.
+        What the pages have a section on, if all its results are there; by default `experiments`.
     scale : {"full", "quick", "toy"}, default "full"
         How many levels and trials.
     jobs : int, default 1
@@ -77,9 +77,11 @@ def reproduce(
     FileExistsError
         If `out` holds results and `resume` is false, or results of another scale.
     """
-    folder = out / "paper"
-    folder.mkdir(parents=True, exist_ok=True)
-    note = begin_manifest(folder, [experiment.name for experiment in experiments], scale, jobs, workers)
+    notes = {}
+    for name in dict.fromkeys(experiment.page for experiment in experiments):
+        (out / name).mkdir(parents=True, exist_ok=True)
+        own = [experiment.name for experiment in experiments if experiment.page == name]
+        notes[name] = begin_manifest(out / name, own, scale, jobs, workers)
     frames = {}
     with Store(out / STORE) as store:
         if not resume and (store.experiments() or (out / SEARCHES).exists()):
@@ -94,7 +96,7 @@ def reproduce(
             trials = experiment.trials(scale)
             run_trials(experiment, trials, store, out, jobs, progress)
             frames[experiment.name] = frame = store.frame(experiment.name, trials)
-            write_results(experiment, frame, folder)
+            write_results(experiment, frame, out / experiment.page)
         sections = [
             (experiment, store.frame(experiment.name, trials))
             for experiment in page or experiments
@@ -102,11 +104,54 @@ def reproduce(
             and (trials := experiment.trials(scale))
             and not store.missing(experiment.name, trials)
         ]
-    shown = [experiment for experiment, _ in sections]
-    missing = [experiment for experiment in page or experiments if experiment not in shown]
-    write(out / "paper.md", write_page(sections, missing, command()))
-    end_manifest(folder, note)
+    for name, note in notes.items():
+        write_sections(out, name, sections, page or experiments)
+        end_manifest(out / name, note)
+    for experiment, frame in sections:
+        for check in experiment.checks(frame) if experiment.name in frames else ():
+            if not check.holds:
+                say(f"Missed: {check.what} is {check.measured}, wanted {check.wanted}.")
     return frames
+
+
+def rewrite(experiments: Sequence[Experiment], out: Path) -> list[Path]:
+    """Write pages and figures again from the tables in `out`; nothing is measured.
+
+    Parameters
+    ----------
+    experiments : sequence of Experiment
+        What the pages have a section on, if its Parquet file is there.
+    out : Path
+        Folder with the folders of the pages, as `reproduce` leaves them.
+
+    Returns
+    -------
+    list of Path
+        The pages. A page without a table is left as it is.
+    """
+    import pandas as pd
+
+    tables = {experiment: out / experiment.page / f"{experiment.name}.parquet" for experiment in experiments}
+    sections = [(which, pd.read_parquet(path)) for which, path in tables.items() if path.exists()]
+    for experiment, frame in sections:
+        write_figures(experiment, frame, out / experiment.page)
+    pages = dict.fromkeys(experiment.page for experiment, _ in sections)
+    return [write_sections(out, name, sections, experiments) for name in pages]
+
+
+def write_sections(
+    out: Path,
+    name: str,
+    sections: "Sequence[tuple[Experiment, pd.DataFrame]]",
+    wanted: Sequence[Experiment],
+) -> Path:
+    """Write one page, with the command of its last run."""
+    own = [section for section in sections if section[0].page == name]
+    shown = [experiment for experiment, _ in own]
+    missing = [experiment for experiment in wanted if experiment.page == name and experiment not in shown]
+    path = out / f"{name}.md"
+    write(path, write_page(name, own, missing, runs(out / name)[-1]["command"]))
+    return path
 
 
 def run_trials(
@@ -145,9 +190,17 @@ def write_results(experiment: Experiment, frame: "pd.DataFrame", folder: Path) -
         found = {"command": command(), "conditions": experiment.best(frame)}
         name = experiment.name.removeprefix("tune-")
         write(folder / f"parameters-{name}.json", json.dumps(found, indent=1) + "\n")
-    for name, figure in experiment.draw(frame).items():
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-        figure.savefig(folder / f"{name}.png", dpi=150)
+    write_figures(experiment, frame, folder)
+
+
+def write_figures(experiment: Experiment, frame: "pd.DataFrame", folder: Path) -> None:
+    """The figures as SVG and PNG; the same table gives the same files."""
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": "sepnmf"}):
+        for name, figure in experiment.draw(frame).items():
+            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+            figure.savefig(folder / f"{name}.png", dpi=150)
 
 
 def begin_manifest(

@@ -92,8 +92,10 @@ def tell(frame: "pd.DataFrame") -> str:
     )
     parts = [
         "## Ablation: sizes and regulariser",
-        "Mean success over the levels / seconds a run, with the parameters tuned for the medium size. "
-        "On Type 1 the large size keeps 90 of the 190 midpoints, to have the paper's 110 columns.",
+        "The table shows the mean success rate over the levels / the seconds per run, with the parameters "
+        "tuned for the medium size. "
+        "On Type 1 data the large size keeps 90 of the 190 midpoints, so that it has the paper's 110 "
+        "columns.",
         table(("data", "norm", "algorithm", "mode", *sizes), lines),
         figure("sizes-success", "Success by size, Type 2, entrywise norm, paper mode"),
         figure("sizes-seconds", "Seconds of ADMM-P by size, Type 2, paper mode"),

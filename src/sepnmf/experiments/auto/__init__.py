@@ -1,0 +1,14 @@
+"""Measurements of `method="auto"` beside every other method that runs with its defaults: the page auto.md."""
+
+from sepnmf.experiments.auto import gestures, million, rank, real, synthetic, topics
+
+EXPERIMENTS = (
+    synthetic.TYPE1,
+    synthetic.TYPE2,
+    real.SCENES,
+    real.EXPLAINED,
+    topics.EXPERIMENT,
+    gestures.EXPERIMENT,
+    rank.EXPERIMENT,
+    million.EXPERIMENT,
+)

@@ -1,0 +1,48 @@
+"""The methods that are compared, by names with underscores, and requirements on a measured value."""
+
+import inspect
+from typing import Any
+
+from sepnmf.experiments import recovery
+from sepnmf.experiments.experiment import Check
+from sepnmf.registry import METHODS
+from sepnmf.selection import Selection
+
+PAGE = "auto"
+
+
+def registered(method: str) -> str:
+    """The name of a method in `METHODS`, which may have hyphens."""
+    return method if method in METHODS else method.replace("_", "-")
+
+
+def ready_methods() -> list[str]:
+    """Every method that runs without an option; "auto" is the first."""
+
+    def ready(name: str) -> bool:
+        options = list(inspect.signature(METHODS[name]).parameters.values())[2:]
+        return all(option.default is not option.empty for option in options)
+
+    return [name.replace("-", "_") for name in METHODS if ready(name)]
+
+
+def choose(M: Any, r: int, method: str) -> Selection:
+    """Anchors by a method with its defaults, the seed 0 and one thread."""
+    known = inspect.signature(METHODS[registered(method)]).parameters
+    options = {name: value for name, value in (("random_state", 0), ("n_jobs", 1)) if name in known}
+    return recovery.choose(M, r, registered(method), **options)
+
+
+def label(method: str) -> str:
+    """A method as a table names it, in bold if it is auto."""
+    return f"**{method}**" if method == "auto" else method
+
+
+def at_least(what: str, value: float, bound: float) -> Check:
+    """The requirement that a value is not less than a bound."""
+    return Check(what, f"{value:.3g}", f"≥ {bound:g}", value >= bound - 1e-9)
+
+
+def at_most(what: str, value: float, bound: float, unit: str = "") -> Check:
+    """The requirement that a value is not more than a bound."""
+    return Check(what, f"{value:.3g}{unit}", f"≤ {bound:g}{unit}", value <= bound)
