@@ -12,11 +12,12 @@ from scipy import sparse
 from typer.testing import CliRunner
 
 import sepnmf
-from sepnmf._overview import compare, ready_methods
+from sepnmf._overview import compare
 from sepnmf.cli import _app as app
 from sepnmf.datasets import make_dirichlet
 from sepnmf.matrix import as_matrix
 from sepnmf.methods import Method
+from sepnmf.registry import ready_methods
 from sepnmf.selection import Selection, best_first
 
 ROOT = Path(__file__).parents[1]

@@ -12,7 +12,7 @@ from sepnmf.io._data import Data
 from sepnmf.least_squares import nnls
 from sepnmf.matrix import SMALL, Matrix, MatrixLike, as_matrix
 from sepnmf.metrics import rae
-from sepnmf.registry import METHODS, find_method, select
+from sepnmf.registry import find_method, ready_methods, select
 from sepnmf.selection import Selection
 from sepnmf.tuning import residual_curve
 
@@ -92,11 +92,6 @@ def thinned(picture: Floats) -> Floats:
     """Return a picture of at most 600 a side, with every k-th line and sample."""
     step = thinning(picture.shape)
     return picture[::step, ::step]
-
-
-def ready_methods() -> list[str]:
-    """Return the methods that run without an option."""
-    return [name for name, method in METHODS.items() if not method.required]
 
 
 def too_slow(name: str, n: int) -> str | None:

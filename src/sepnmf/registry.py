@@ -22,6 +22,11 @@ def find_method(name: object, argument: str = "method") -> Method:
     return METHODS[check_choice(spelled, argument, METHODS)]
 
 
+def ready_methods() -> list[str]:
+    """Return the methods that run without an option; "auto" is the first."""
+    return [name for name, method in METHODS.items() if not method.required]
+
+
 def select(
     M: MatrixLike,
     r: int | Literal["auto"],

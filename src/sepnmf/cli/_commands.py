@@ -346,7 +346,7 @@ def write_page(
 ) -> Path:
     """report.html, with what can be computed quickly beside what is there."""
     from sepnmf import _overview as overview
-    from sepnmf.registry import METHODS
+    from sepnmf.registry import METHODS, ready_methods
     from sepnmf.report import Contents, write_report
 
     labels = tuple(data.column_labels(sel.anchors))
@@ -354,9 +354,7 @@ def write_page(
     if "maps" not in more and data.image_shape is not None:
         more["maps"] = overview.maps_from(data, M, W)
     if "comparison" not in more and not M.lazy and M.shape[0] * M.shape[1] <= FEW:
-        quick = [
-            name for name in overview.ready_methods() if METHODS[name].quick_up_to is None and name != "auto"
-        ]
+        quick = [name for name in ready_methods() if METHODS[name].quick_up_to is None and name != "auto"]
         with bar() as progress:
             task = progress.add_task("comparing methods", total=len(quick), now="")
             others = overview.compare(

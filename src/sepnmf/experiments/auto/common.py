@@ -1,36 +1,20 @@
-"""The methods that are compared, by names with underscores, and requirements on a measured value."""
+"""How the methods are called, and requirements on a measured value."""
 
-import inspect
 from typing import Any
 
 from sepnmf.experiments import recovery
 from sepnmf.experiments.experiment import Check
-from sepnmf.registry import METHODS
+from sepnmf.registry import find_method
 from sepnmf.selection import Selection
 
 PAGE = "auto"
 
 
-def registered(method: str) -> str:
-    """The name of a method in `METHODS`, which may have hyphens."""
-    return method if method in METHODS else method.replace("_", "-")
-
-
-def ready_methods() -> list[str]:
-    """Every method that runs without an option; "auto" is the first."""
-
-    def ready(name: str) -> bool:
-        options = list(inspect.signature(METHODS[name]).parameters.values())[2:]
-        return all(option.default is not option.empty for option in options)
-
-    return [name.replace("-", "_") for name in METHODS if ready(name)]
-
-
 def choose(M: Any, r: int, method: str) -> Selection:
     """Anchors by a method with its defaults, the seed 0 and one thread."""
-    known = inspect.signature(METHODS[registered(method)]).parameters
+    known = find_method(method).options
     options = {name: value for name, value in (("random_state", 0), ("n_jobs", 1)) if name in known}
-    return recovery.choose(M, r, registered(method), **options)
+    return recovery.choose(M, r, method, **options)
 
 
 def label(method: str) -> str:

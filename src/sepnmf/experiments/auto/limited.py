@@ -13,10 +13,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sepnmf.datasets import make_dirichlet
-from sepnmf.experiments.auto.common import choose, registered
+from sepnmf.experiments.auto.common import choose
 from sepnmf.experiments.auto.data import load
 from sepnmf.experiments.experiment import Row
-from sepnmf.registry import DENSE_ONLY
+from sepnmf.registry import find_method
 
 CODE = "from sepnmf.experiments.auto.limited import child; child()"
 GB = 2**30
@@ -76,7 +76,7 @@ def measured(name: str, r: int, method: str, memory: float) -> Row:
     choose(make_dirichlet(0.01, m=20, n=60, r=3)[0], 3, method)
     data = load(name)
     M: Any = data.M
-    if registered(method) in DENSE_ONLY and not isinstance(M, np.ndarray):
+    if not find_method(method).sparse and not isinstance(M, np.ndarray):
         M = M.toarray()
     if memory:
         import resource

@@ -8,12 +8,13 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from sepnmf.datasets._loaders import available
-from sepnmf.experiments.auto.common import PAGE, at_most, label, ready_methods
+from sepnmf.experiments.auto.common import PAGE, at_most, label
 from sepnmf.experiments.auto.data import COMMON, load
 from sepnmf.experiments.auto.limited import select_apart
 from sepnmf.experiments.experiment import Check, Experiment, Row, Scale, figure, pick, table
 from sepnmf.least_squares import nnls
 from sepnmf.metrics import rae, sam
+from sepnmf.registry import ready_methods
 
 if TYPE_CHECKING:
     import pandas as pd

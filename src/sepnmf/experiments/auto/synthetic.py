@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sepnmf.experiments import recovery
-from sepnmf.experiments.auto.common import PAGE, at_least, at_most, choose, label, ready_methods
+from sepnmf.experiments.auto.common import PAGE, at_least, at_most, choose, label
 from sepnmf.experiments.experiment import Check, Experiment, Row, Scale, figure, pick, table
 from sepnmf.experiments.labels import DATA, curves, panels, shared_legend
 from sepnmf.experiments.noise_sweep import SEPARABLE
 from sepnmf.experiments.recovery import NEAREST
+from sepnmf.registry import ready_methods
 
 if TYPE_CHECKING:
     import pandas as pd
