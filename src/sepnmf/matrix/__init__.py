@@ -9,12 +9,11 @@ from sepnmf.matrix._as_matrix import dense_data as dense_data
 from sepnmf.matrix._chunked import HELD as HELD
 from sepnmf.matrix._chunked import SMALL as SMALL
 from sepnmf.matrix._chunked import Chunked
-from sepnmf.matrix._dense import Dense
+from sepnmf.matrix._dense import Dense, InMemory
+from sepnmf.matrix._dense import column_blocks as column_blocks
 from sepnmf.matrix._extremes import Extremes as Extremes
 from sepnmf.matrix._held import Held as Held
 from sepnmf.matrix._held import Ranked as Ranked
-from sepnmf.matrix._in_memory import InMemory
-from sepnmf.matrix._in_memory import column_blocks as column_blocks
 from sepnmf.matrix._lazy import is_lazy as is_lazy
 from sepnmf.matrix._lazy import lazy_array as lazy_array
 from sepnmf.matrix._matrix import Matrix

@@ -6,8 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from sepnmf._validation import check_array, check_real, computing_dtype, negative_entries, not_finite
-from sepnmf.matrix._dense import Dense
-from sepnmf.matrix._in_memory import InMemory
+from sepnmf.matrix._dense import Dense, InMemory
 from sepnmf.matrix._matrix import Negative
 from sepnmf.matrix._reducers import first_position
 from sepnmf.matrix._sparse import Sparse

@@ -17,9 +17,8 @@ from sepnmf._parallel import SingleBLAS
 from sepnmf._typing import Floats, Ints, Seed
 from sepnmf._validation import check_generator, computing_dtype, negative_entries, not_finite
 from sepnmf.matrix._checks import checked
-from sepnmf.matrix._dense import Dense
+from sepnmf.matrix._dense import Dense, InMemory
 from sepnmf.matrix._held import Held
-from sepnmf.matrix._in_memory import InMemory
 from sepnmf.matrix._lazy import with_whole_columns
 from sepnmf.matrix._matrix import Matrix, Negative
 from sepnmf.matrix._passes import WIDEST, Block, Change, Reducer, join_chunks, scan_block
@@ -66,13 +65,11 @@ class Chunked(Matrix):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
         m, n = self.array.shape
         return int(m), int(n)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The floating-point type whose precision the entries have."""
         return computing_dtype(self.array.dtype)
 
     @property
@@ -94,11 +91,9 @@ class Chunked(Matrix):
         return other
 
     def normalised(self, kind: str) -> "Chunked":
-        """Return the matrix with columns divided by their l1 norms, or by the roots of these."""
         return self if kind == "none" else self.changed(methodcaller("normalised", kind))
 
     def part(self, columns: Ints) -> "Chunked":
-        """Return the matrix of these columns, in chunks as well."""
         other = Chunked(self.array[:, columns], self.negative)
         other.changes, other.scale = self.changes, self.scale
         return other
@@ -203,7 +198,6 @@ class Chunked(Matrix):
         return checked, None
 
     def take(self, columns: Ints) -> Floats:
-        """Return these columns, in float64 and after all changes; only the chunks they are in are read."""
         places = np.searchsorted(self.starts, columns, side="right") - 1
         wanted = np.unique(places)
         found = np.empty((self.shape[0], len(columns)))
@@ -226,16 +220,13 @@ class Chunked(Matrix):
         return np.sort(rng.choice(n, min(SAMPLE, max(HELD // m, 1000), n), replace=False))
 
     def extent(self) -> tuple[float, float, int]:
-        """Return the smallest and the largest entry as stored, and the number of zeros; one pass."""
         found: tuple[float, float, int] = self.scan(Extent())[0]
         return found
 
     def mean_row(self) -> Floats:
-        """Return the mean of every column; one pass."""
         return concatenated(self.scan(Means())[0], self.shape[1])
 
     def map_columns(self, function: Callable[[InMemory, int], Floats], rows: int, dtype: Any) -> Any:
-        """Apply a function from columns, and the index of the first, to every chunk; a Dask array."""
         return self.array.map_blocks(
             on_columns,
             function,

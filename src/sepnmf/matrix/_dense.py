@@ -1,27 +1,77 @@
-"""A dense matrix in memory."""
+"""A dense matrix in memory, and what it shares with a sparse one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
 from sepnmf._kernels import distances
-from sepnmf._typing import Floats, Ints
-from sepnmf.matrix._in_memory import InMemory, column_blocks
+from sepnmf._typing import Floats, Ints, Seed
+from sepnmf.matrix._matrix import Matrix
+from sepnmf.matrix._passes import Block, scan_block
+
+BLOCK = 2**16  # entries of a dense block, if no row or column is longer
+POWERS = {"l1": 1.0, "sqrt": 0.5}  # of the l1 norms that columns are divided by
+
+
+def column_blocks(height: int, n: int) -> Iterator[slice]:
+    """Return slices of 0 … n, of as many columns of this height as make a small dense array."""
+    width = max(max(BLOCK, n) // height, 1)
+    return (slice(start, min(start + width, n)) for start in range(0, n, width))
+
+
+def with_fixed_signs(U: Floats) -> Floats:
+    """Return the columns of U with the signs that make their largest entries by absolute value positive."""
+    largest = U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])]
+    return np.where(largest < 0, -U, U)
+
+
+def randomized_coordinates(array: Any, rows: int, rng: np.random.Generator) -> Floats:
+    """Return coordinates along the leading left singular vectors, by a randomised decomposition.
+
+    What is orthogonal to all of these is lost; it is nearly the same whatever the anchors are.
+    """
+    from sklearn.utils.extmath import randomized_svd
+
+    _, s, Vt = randomized_svd(array, rows, n_iter=4, random_state=int(rng.integers(2**31)))
+    coordinates: Floats = s[:, None] * Vt
+    return coordinates
 
 
 @dataclass(frozen=True, eq=False)
-class Dense(InMemory):
-    """A dense matrix: `array` is an ndarray."""
+class Dense(Matrix):
+    """A matrix in memory. Its array is used as it is, and never changed or copied without need.
 
+    `Sparse` is a subclass that says what is different there.
+
+    Attributes
+    ----------
+    array : ndarray of shape (m, n)
+        The entries.
+    """
+
+    array: Any
+    scale: float = 1.0
     kind = "dense"
-    cheap_products = False
+    cheap_products = False  # whether products of columns cost less than those of some hundred coordinates
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        m, n = self.array.shape
+        return int(m), int(n)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self.array.dtype
+        return dtype
+
+    # Columns -----------------------------------------------------------------------------------------
 
     @property
     def values(self) -> Any:
-        """All entries."""
+        """The entries that are stored, as an array."""
         return self.array
 
     @cached_property
@@ -49,48 +99,109 @@ class Dense(InMemory):
         """Return the largest absolute value of each column."""
         return np.asarray(np.maximum(self.array.max(axis=0), -self.array.min(axis=0)))
 
-    def with_values(self, change: Callable[[Any], Any]) -> "Dense":
-        """Return the matrix with its entries changed."""
-        return replace(self, array=change(self.array))
-
-    def divided(self, by: Floats) -> "Dense":
-        """Return the matrix with each column divided by a number."""
-        return replace(self, array=self.array / by)
-
     def positions(self, wrong: Callable[[Any], Any]) -> Ints:
-        """Return rows and columns of the entries that are `wrong`."""
+        """Return rows and columns of the stored entries that are `wrong`."""
         return np.argwhere(wrong(self.array))
 
+    def extent(self) -> tuple[float, float, int]:
+        zeros = self.array.size - int(np.count_nonzero(self.array))
+        return float(self.array.min()), float(self.array.max()), zeros
+
+    def total_column(self) -> Floats:
+        """Return the sum of the columns."""
+        return np.asarray(self.array.sum(axis=1)).ravel()
+
+    def mean_column(self) -> Floats:
+        """Return the mean of the columns, in float64."""
+        return np.asarray(self.array.mean(axis=1, dtype=np.float64)).ravel()
+
+    def mean_row(self) -> Floats:
+        return np.asarray(self.array.mean(axis=0)).ravel()
+
     def take(self, columns: Ints | slice) -> Floats:
-        """Return these columns in float64."""
         return np.asarray(self.array[:, columns], dtype=np.float64)
 
     def toarray(self) -> Floats:
-        """Return the array itself."""
+        """Return all entries as a dense array, in their own type."""
         return np.asarray(self.array)
 
     def dense(self) -> Floats:
-        """Return the array itself."""
         return self.toarray()
 
+    # Other matrices ----------------------------------------------------------------------------------
+
+    def part(self, columns: Ints | slice) -> Self:
+        return replace(self, array=self.array[:, columns])
+
+    def in_memory(self) -> Self:
+        return self
+
+    def sampled(self, random_state: Seed) -> Self:
+        return self
+
+    def with_values(self, change: Callable[[Any], Any]) -> Self:
+        """Return the matrix with its stored entries changed."""
+        return replace(self, array=change(self.array))
+
+    def in_floats(self, dtype: np.dtype[Any]) -> Self:
+        """Return the matrix in a floating-point type."""
+        return self if self.dtype == dtype else self.with_values(lambda values: values.astype(dtype))
+
+    def divided(self, by: Floats) -> Self:
+        """Return the matrix divided by a number, or each column by one of n numbers."""
+        return replace(self, array=self.array / by)
+
+    def in_range(self) -> Self:
+        """Return the matrix, divided by a power of two if squares could leave the floating-point range."""
+        with np.errstate(over="ignore", under="ignore"):
+            squares = self.squares
+        limit = float(np.finfo(self.dtype).max) ** 0.4
+        if 1 / limit <= np.sqrt(squares.max()) <= limit or not np.count_nonzero(self.values):
+            return self
+        return self.divided_by_power_of_two(int(np.floor(np.log2(float(np.abs(self.values).max())))))
+
+    def divided_by_power_of_two(self, exponent: int) -> Self:
+        """Return the matrix divided by a power of two, which is noted in its scale."""
+        scaled = self.with_values(lambda values: np.ldexp(values, -exponent))
+        return replace(scaled, scale=self.scale * 2.0**exponent)
+
+    def clipped(self) -> Self:
+        """Return the matrix with negative entries set to zero; −∞ stays, to be refused."""
+
+        def clip(values: Any) -> Any:
+            kept = np.maximum(values, 0)
+            if values.size and values.min() == -np.inf:
+                kept[values == -np.inf] = -np.inf
+            return kept
+
+        return self.with_values(clip)
+
+    def normalised(self, kind: str) -> Self:
+        if kind == "none":
+            return self
+        sums = self.l1_norms
+        return replace(self.divided(np.where(sums > 0, sums, 1.0) ** POWERS[kind]), scale=1.0)
+
+    # Products ----------------------------------------------------------------------------------------
+
     def times(self, U: Floats) -> Floats:
-        """Return UᵀM."""
+        """Return UᵀM; U is a matrix or a vector."""
         return np.asarray(U.T @ self.array)
 
-    def inner(self, other: Floats | InMemory) -> Floats:
-        """Return MᵀA."""
+    def inner(self, other: "Floats | Dense") -> Floats:
+        """Return MᵀA as a dense array, for an array or a matrix of the same kind."""
         return np.asarray(self.array.T @ (other.array if isinstance(other, Dense) else other))
 
     def applied_to(self, B: Floats) -> Floats:
-        """Return MB."""
+        """Return MB for a dense B."""
         return np.asarray(self.array @ B)
 
     def gram(self) -> Floats:
-        """Return MMᵀ."""
+        """Return MMᵀ, dense."""
         return np.asarray(self.array @ self.array.T)
 
     def smaller_gram(self) -> Floats:
-        """Return MMᵀ or MᵀM, whichever is smaller, in float64."""
+        """Return MMᵀ or MᵀM, whichever is smaller, dense and in float64."""
         m, n = self.shape
         gram = np.zeros((min(m, n), min(m, n)))
         for block in column_blocks(min(m, n), max(m, n)):
@@ -99,33 +210,47 @@ class Dense(InMemory):
         return gram
 
     def outside_span(self, columns: Ints, negligible: float) -> Floats:
-        """Return what the squared norm of each column has outside the span of some of them."""
+        """Return what the squared norm of each column has outside the span of some of them.
+
+        It is 0 where it is less than a `negligible` part of the squared norm, which is rounding error.
+        """
         if len(columns) == 0:
             return self.squares.copy()
-        Q = np.linalg.qr(self.array[:, columns])[0]
-        rest: Floats = self.squares - np.square(Q.T @ self.array).sum(axis=0)
-        rest[rest <= negligible * self.squares] = 0.0
-        return rest
+        rest = self.squares - np.square(self.span_coordinates(columns, negligible)).sum(axis=0)
+        return np.where(rest <= negligible * self.squares, 0.0, rest)
+
+    def span_coordinates(self, columns: Ints, negligible: float) -> Floats:
+        """Return the coordinates of all columns in an orthonormal basis of some of them."""
+        return np.asarray(np.linalg.qr(self.array[:, columns])[0].T @ self.array)
+
+    def leading_left(self, k: int, centre: Floats | None = None) -> tuple[Floats, Floats]:
+        """Return the k leading left singular vectors and values of M, or of M − centre·1ᵀ.
+
+        Signs are fixed (`with_fixed_signs`), and so do not change when the columns of M are permuted.
+        """
+        A = self.toarray()
+        A = A if centre is None else A - centre[:, None].astype(A.dtype)
+        # A = RᵀQᵀ has the left singular vectors and the singular values of the smaller Rᵀ.
+        R = np.asarray(np.linalg.qr(A.T, mode="r"))
+        U, sigma, _ = np.linalg.svd(R.T, full_matrices=False)
+        return with_fixed_signs(U[:, :k]).astype(np.float64), sigma[:k].astype(np.float64)
 
     def leading_coordinates(self, rows: int, rng: np.random.Generator) -> Floats:
-        """Return coordinates along `rows` left singular vectors; of shorter columns, the columns."""
-        if min(self.shape) <= 2 * rows:
-            return np.asarray(self.array)
-        return randomized_coordinates(self.array, rows, rng)
+        """Return coordinates along `rows` leading left singular vectors; of short columns, themselves."""
+        short = min(self.shape) <= 2 * rows
+        return self.toarray() if short else randomized_coordinates(self.array, rows, rng)
 
-    def extent(self) -> tuple[float, float, int]:
-        """Return the smallest and the largest entry, and the number of zeros."""
-        zeros = self.array.size - int(np.count_nonzero(self.array))
-        return float(self.array.min()), float(self.array.max()), zeros
+    # Passes ------------------------------------------------------------------------------------------
+
+    def map_columns(self, function: Callable[["Dense", int], Floats], rows: int, dtype: Any) -> Floats:
+        return function(self, 0)
+
+    def scan(self, *reducers: Any) -> tuple[Any, ...]:
+        return scan_block(Block(0, self), reducers)
+
+    def checked_scan(self, *reducers: Any) -> tuple[Self, tuple[Any, ...] | None]:
+        scaled = self.in_range()
+        return scaled, self.scan(*reducers) if scaled is self else None
 
 
-def randomized_coordinates(array: Any, rows: int, rng: np.random.Generator) -> Floats:
-    """Return coordinates along the leading left singular vectors, by a randomised decomposition.
-
-    What is orthogonal to all of these is lost; it is nearly the same whatever the anchors are.
-    """
-    from sklearn.utils.extmath import randomized_svd
-
-    _, s, Vt = randomized_svd(array, rows, n_iter=4, random_state=int(rng.integers(2**31)))
-    coordinates: Floats = s[:, None] * Vt
-    return coordinates
+InMemory: TypeAlias = Dense  # a matrix in memory, dense or sparse

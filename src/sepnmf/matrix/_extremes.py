@@ -71,7 +71,6 @@ class Extremes(Reducer[Ends]):
         return np.asarray(self.rounding * np.abs(tops).max(axis=0))
 
     def of_chunk(self, found: Any, block: Block) -> Ends:
-        """Return the extremes of a chunk, with the columns if they are asked for."""
         ends: Ends = found
         if not self.hold:
             return ends
@@ -79,7 +78,6 @@ class Extremes(Reducer[Ends]):
         return Ends(ends.tops, ends.indices, ends.values, Held(indices, block.dense(indices)))
 
     def join(self, a: Ends, b: Ends) -> Ends:
-        """Return the larger values; of those that rounding cannot tell apart, the column that comes first."""
         tops = np.maximum(a.tops, b.tops)
         later = (b.tops > a.tops) & (a.values < tops - self.slack(np.where(np.isfinite(tops), tops, 0.0)))
         indices = np.where(later, b.indices, a.indices)

@@ -9,7 +9,7 @@ import numpy as np
 from sepnmf._typing import Floats, Ints, Seed
 
 if TYPE_CHECKING:
-    from sepnmf.matrix._in_memory import InMemory
+    from sepnmf.matrix._dense import InMemory
 
 Negative = Literal["error", "clip", "allow"]
 Normalization = Literal["none", "l1", "sqrt"]

@@ -11,7 +11,7 @@ from sepnmf._typing import Floats, Ints
 from sepnmf.matrix._held import Held
 
 if TYPE_CHECKING:
-    from sepnmf.matrix._in_memory import InMemory
+    from sepnmf.matrix._dense import InMemory
 
 Result = TypeVar("Result")
 Change = Callable[["InMemory"], "InMemory"]

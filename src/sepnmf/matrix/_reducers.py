@@ -28,7 +28,6 @@ class Inspection(Reducer[Entries]):
     """Looks at every entry."""
 
     def of_part(self, part: Part) -> Entries:
-        """Return what is wrong with the columns of a part."""
         longest = float(part.squares.max())
         none = np.zeros((0, 2), np.intp)
         bad = none if np.isfinite(longest) else part.raw.positions(lambda values: ~np.isfinite(values))
@@ -44,7 +43,6 @@ class Inspection(Reducer[Entries]):
         )
 
     def join(self, a: Entries, b: Entries) -> Entries:
-        """Return what is wrong with both."""
         return Entries(
             a.n_bad + b.n_bad,
             min(filter(None, (a.first_bad, b.first_bad)), default=None),
@@ -68,11 +66,9 @@ class Extent(Reducer[tuple[float, float, int]]):
     """Finds the smallest and the largest entry as stored, and how many are zero."""
 
     def of_part(self, part: Part) -> tuple[float, float, int]:
-        """Return those of a part."""
         return part.raw.extent()
 
     def join(self, a: tuple[float, float, int], b: tuple[float, float, int]) -> tuple[float, float, int]:
-        """Return those of both."""
         return min(a[0], b[0]), max(a[1], b[1]), a[2] + b[2]
 
 
@@ -86,12 +82,10 @@ class Drawn(Reducer[Held]):
         """Do nothing: columns are taken from the chunk as a whole."""
 
     def of_chunk(self, found: Any, block: Block) -> Held:
-        """Return the columns of this chunk."""
         indices = self.indices[slice(*np.searchsorted(self.indices, [block.first, block.stop]))]
         return Held(indices, block.dense(indices))
 
     def join(self, a: Held, b: Held) -> Held:
-        """Return the columns of both."""
         return a.joined(b)
 
 
@@ -99,11 +93,9 @@ class PerColumn(Reducer[list[Floats]]):
     """Numbers of all columns, one each: a list of arrays, chunk by chunk."""
 
     def of_chunk(self, found: list[Floats], block: Block) -> list[Floats]:
-        """Return those of a chunk, as one array."""
         return [np.concatenate(found)]
 
     def join(self, a: list[Floats], b: list[Floats]) -> list[Floats]:
-        """Return those of both."""
         return a + b
 
 
@@ -111,7 +103,6 @@ class Squares(PerColumn):
     """Squared norms of all columns."""
 
     def of_part(self, part: Part) -> list[Floats]:
-        """Return those of a part."""
         return [part.squares]
 
 
@@ -119,7 +110,6 @@ class Means(PerColumn):
     """Means of all columns."""
 
     def of_part(self, part: Part) -> list[Floats]:
-        """Return those of a part."""
         return [part.columns.mean_row()]
 
 

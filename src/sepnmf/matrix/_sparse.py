@@ -9,15 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from sepnmf._typing import Floats, Ints
-from sepnmf.matrix._dense import randomized_coordinates
-from sepnmf.matrix._in_memory import InMemory, with_fixed_signs
+from sepnmf.matrix._dense import Dense, randomized_coordinates, with_fixed_signs
 
 # With a larger share of nonzeros, a matrix of less than 1 GB is decomposed faster as a dense one.
 DENSE_SHARE, DENSE_SIZE = 0.02, 125_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Sparse(InMemory):
+class Sparse(Dense):
     """A sparse matrix: `array` is a SciPy array in canonical CSC form. It is never made dense as a whole."""
 
     kind = "sparse"
@@ -25,17 +24,14 @@ class Sparse(InMemory):
 
     @property
     def values(self) -> Any:
-        """The entries that are stored."""
         return self.array.data
 
     @cached_property
     def squares(self) -> Floats:
-        """Squared Euclidean norms of the columns, in float64."""
         return self.column_sums(np.square(self.array.data, dtype=np.float64))
 
     @cached_property
     def l1_norms(self) -> Floats:
-        """Sums of the absolute values of the columns, in float64."""
         return self.column_sums(np.abs(self.array.data))
 
     def column_sums(self, values: Floats) -> Floats:
@@ -48,33 +44,27 @@ class Sparse(InMemory):
         return sums
 
     def largest_entries(self) -> Floats:
-        """Return the largest absolute value of each column."""
         high, low = self.array.max(axis=0).toarray(), self.array.min(axis=0).toarray()
         return np.asarray(np.maximum(high, -low).ravel())
 
     def with_values(self, change: Callable[[Any], Any]) -> "Sparse":
-        """Return the matrix with its stored entries changed."""
         A = self.array
         return replace(self, array=sparse.csc_array((change(A.data), A.indices, A.indptr), shape=self.shape))
 
     def divided(self, by: Floats) -> "Sparse":
-        """Return the matrix with each column divided by a number."""
         if np.ndim(by) == 0:
             return replace(self, array=self.array / by)
         return replace(self, array=sparse.csc_array(self.array @ sparse.diags_array(1 / by)))
 
     def positions(self, wrong: Callable[[Any], Any]) -> Ints:
-        """Return rows and columns of the stored entries that are `wrong`."""
         entries = self.array.tocoo()
         found = np.flatnonzero(wrong(entries.data))
         return np.stack([entries.coords[0][found], entries.coords[1][found]], axis=1)
 
     def take(self, columns: Ints | slice) -> Floats:
-        """Return these columns as a dense array in float64."""
         return np.asarray(self.array[:, columns].toarray(), dtype=np.float64)
 
     def toarray(self) -> Floats:
-        """Return all entries as a dense array, in their own type."""
         return np.asarray(self.array.toarray())
 
     def dense(self) -> Floats:
@@ -82,44 +72,32 @@ class Sparse(InMemory):
         raise ValueError("M is sparse, and this needs a dense array: pass M.toarray().")
 
     def times(self, U: Floats) -> Floats:
-        """Return UᵀM."""
         return np.asarray((self.array.T @ U).T)
 
-    def inner(self, other: Floats | InMemory) -> Floats:
-        """Return MᵀA, dense."""
+    def inner(self, other: Floats | Dense) -> Floats:
         if isinstance(other, Sparse):
             return np.asarray((self.array.T @ other.array).toarray())
         return np.asarray(self.array.T @ other)
 
     def applied_to(self, B: Floats) -> Floats:
-        """Return MB."""
         return np.asarray(self.array @ B)
 
     def gram(self) -> Floats:
-        """Return MMᵀ, dense."""
         return np.asarray((self.array @ self.array.T).toarray())
 
     def smaller_gram(self) -> Floats:
-        """Return MMᵀ or MᵀM, whichever is smaller, dense and in float64."""
         m, n = self.shape
         wide = self.array.astype(np.float64)
         return np.asarray((wide @ wide.T if m <= n else wide.T @ wide).toarray())
 
-    def outside_span(self, columns: Ints, negligible: float) -> Floats:
-        """Return what the squared norm of each column has outside the span of some of them."""
-        if len(columns) == 0:
-            return self.squares.copy()
+    def span_coordinates(self, columns: Ints, negligible: float) -> Floats:
         W = self.part(columns)
-        # Coordinates in an orthonormal basis of W, from inner products with its columns.
+        # From inner products with the columns, for an orthonormal basis would be dense.
         values, vectors = np.linalg.eigh(W.inner(W))
         kept = values > negligible * values[-1]
-        coordinates = (vectors[:, kept].T @ W.inner(self)) / np.sqrt(values[kept, None])
-        rest: Floats = self.squares - np.square(coordinates).sum(axis=0)
-        rest[rest <= negligible * self.squares] = 0.0
-        return rest
+        return np.asarray((vectors[:, kept].T @ W.inner(self)) / np.sqrt(values[kept, None]))
 
     def leading_left(self, k: int, centre: Floats | None = None) -> tuple[Floats, Floats]:
-        """Return the k leading left singular vectors and values, by Lanczos steps."""
         from scipy.sparse.linalg import svds
 
         if k == min(self.shape):  # the answer is as large as M, so a dense copy costs nothing more
@@ -151,7 +129,6 @@ class Sparse(InMemory):
         )
 
     def leading_coordinates(self, rows: int, rng: np.random.Generator) -> Floats:
-        """Return coordinates along `rows` left singular vectors; of shorter columns, the columns."""
         m, n = self.shape
         crowded = self.array.nnz > DENSE_SHARE * m * n and m * n <= DENSE_SIZE
         short = min(m, n) <= rows
@@ -159,7 +136,6 @@ class Sparse(InMemory):
         return np.asarray(array) if short else randomized_coordinates(array, rows, rng)
 
     def extent(self) -> tuple[float, float, int]:
-        """Return the smallest and the largest entry, and the number of zeros."""
         size, values = self.shape[0] * self.shape[1], self.array.data
         zeros = size - int(np.count_nonzero(values))
         outside = {"initial": 0} if values.size < size else {}

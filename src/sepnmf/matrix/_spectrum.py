@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepnmf._typing import Floats
-from sepnmf.matrix._in_memory import with_fixed_signs
+from sepnmf.matrix._dense import with_fixed_signs
 from sepnmf.matrix._passes import Part, Reducer
 
 if TYPE_CHECKING:
     from sepnmf.matrix._chunked import Chunked
-    from sepnmf.matrix._in_memory import InMemory
+    from sepnmf.matrix._dense import InMemory
 
 LONG = 4000  # rows; beyond, m × m products are too many
 FAINT = 1e-10  # of the largest eigenvalue; below, products have lost the digits of a singular value
@@ -32,12 +32,10 @@ class Moments(Reducer[Sums]):
     """Adds up the columns and their products."""
 
     def of_part(self, part: Part) -> Sums:
-        """Return the sums of a part."""
         columns = part.columns
         return Sums(int(np.count_nonzero(part.squares)), columns.total_column(), columns.gram())
 
     def join(self, a: Sums, b: Sums) -> Sums:
-        """Return the sums of both."""
         return Sums(a.count + b.count, a.total + b.total, a.gram + b.gram)
 
 
@@ -49,12 +47,10 @@ class Triangle(Reducer[Floats]):
     """
 
     def of_part(self, part: Part) -> Floats:
-        """Return the triangular factor of a part."""
         rows = part.columns.take(slice(None)).T
         return triangle(np.column_stack([part.squares > 0, rows]))
 
     def join(self, a: Floats, b: Floats) -> Floats:
-        """Return the triangular factor of both."""
         return triangle(np.vstack([a, b]))
 
 
@@ -144,7 +140,6 @@ class Sketch(Reducer[Floats]):
     count: int
 
     def of_part(self, part: Part) -> Floats:
-        """Return what a part adds to them."""
         n = part.columns.shape[1]
         first, last = part.start // BLOCK, (part.start + n - 1) // BLOCK
         draws = [
@@ -155,7 +150,6 @@ class Sketch(Reducer[Floats]):
         return part.columns.applied_to(np.vstack(draws)[begin : begin + n])
 
     def join(self, a: Floats, b: Floats) -> Floats:
-        """Return the sum of both."""
         return a + b
 
 
@@ -166,11 +160,9 @@ class PowerIteration(Reducer[Floats]):
     Q: Floats
 
     def of_part(self, part: Part) -> Floats:
-        """Return what a part adds."""
         return part.columns.applied_to(part.times(self.Q).T)
 
     def join(self, a: Floats, b: Floats) -> Floats:
-        """Return the sum of both."""
         return a + b
 
 

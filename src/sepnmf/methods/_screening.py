@@ -242,7 +242,6 @@ class Representation(Reducer[tuple[Floats, float]]):
     columns: Floats
 
     def of_part(self, part: Part) -> tuple[Floats, float]:
-        """Return weights and loss of a part."""
         lengths = np.sqrt(Dense(self.columns).squares)
         along = part.times(self.columns / lengths)
         nearest = along.argmax(axis=0)
@@ -251,5 +250,4 @@ class Representation(Reducer[tuple[Floats, float]]):
         return np.asarray(weights, np.float64), float(np.maximum(part.squares - np.square(reach), 0.0).sum())
 
     def join(self, a: tuple[Floats, float], b: tuple[Floats, float]) -> tuple[Floats, float]:
-        """Return weights and loss of both."""
         return a[0] + b[0], a[1] + b[1]

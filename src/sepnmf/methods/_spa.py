@@ -330,7 +330,6 @@ class Projections(WorkingSetChoice):
         return cls(held.indices[places], tops, basis, rounding * np.sqrt(tops))
 
     def of_part(self, part: Part) -> tuple[Floats, Held]:
-        """Return what is left of the squared norms behind the last span, and columns that may be too far."""
         squares = part.squares
         left, flags = np.empty(squares.size), np.empty(squares.size, dtype=np.bool_)
         doubt = 10 * np.sqrt(len(self.basis)) * float(np.finfo(np.float64).eps)

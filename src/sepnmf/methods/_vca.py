@@ -308,7 +308,6 @@ class Vertices(WorkingSetChoice):
         return np.vstack([X, np.full(X.shape[1], self.height)]), lengths - self.height * (1 + ROUNDING)
 
     def of_part(self, part: Part) -> tuple[Floats, Held]:
-        """Return the largest shares of the columns, and those outside the view or farther than one picked."""
         zero = part.squares == 0
         Y, misplaced = self.coordinates(part.times(self.U))
         reach = np.abs(self.directions @ Y)

@@ -311,7 +311,6 @@ class Rays(WorkingSetChoice):
         )
 
     def of_part(self, part: Part) -> tuple[Floats, Held]:
-        """Return squared distances from the last cone, and columns that may be too far or gain too much."""
         squares = part.squares
         C = np.ascontiguousarray(part.times(self.basis).T)
         sums = part.columns.l1_norms
