@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import sepnmf
 from sepnmf import METHODS, AnchorSelector, Selection, SeparableNMF
 from sepnmf.datasets import make_dirichlet
+from sepnmf.methods import Method
 
 SPARSE = [sparse.csr_array, sparse.csc_array, sparse.csr_matrix, sparse.csc_matrix]
 
@@ -295,7 +296,8 @@ def test_errors_of_a_method_say_what_the_columns_are():
 
 @pytest.mark.parametrize("estimator", [SeparableNMF, AnchorSelector])
 def test_random_state_reaches_a_method_that_draws(data, estimator, monkeypatch):
-    monkeypatch.setitem(METHODS, "coin", coin)
+    record = Method(coin, summary="drawn anchors", use="in a test", cost="nothing")
+    monkeypatch.setitem(METHODS, "coin", record)
     X, _ = data
 
     def anchors(random_state):

@@ -34,6 +34,9 @@ class Sparse(Dense):
     def l1_norms(self) -> Floats:
         return self.column_sums(np.abs(self.array.data))
 
+    def measures(self) -> tuple[Floats, bool]:
+        return self.squares, True
+
     def column_sums(self, values: Floats) -> Floats:
         """Return the sums over the columns of `values`, one for each stored entry."""
         starts = self.array.indptr
