@@ -45,7 +45,7 @@ def data(seed=0):
 
 @pytest.mark.parametrize("method", ["auto", "spa", "vca", "xray", "ppi", "snpa"])
 def test_a_cluster_chooses_as_one_process_does(client, monkeypatch, method):
-    monkeypatch.setattr("sepnmf.chunked.screening.SMALL", 0)
+    monkeypatch.setattr("sepnmf.matrix._chunked.SMALL", 0)
     M, _ = data()
     D = da.from_array(M, chunks=(7, 300))
     options = {} if method in ("spa", "xray", "snpa") else {"random_state": 0}
@@ -60,7 +60,7 @@ def test_a_cluster_chooses_as_one_process_does(client, monkeypatch, method):
 def test_a_worker_killed_in_the_middle_of_a_fit_does_not_change_the_answer(
     client, tmp_path, monkeypatch, method
 ):
-    monkeypatch.setattr("sepnmf.chunked.screening.SMALL", 0)
+    monkeypatch.setattr("sepnmf.matrix._chunked.SMALL", 0)
     M, _ = data(1)
     with dask.config.set(scheduler="threads"):
         expected = sepnmf.select(da.from_array(M, chunks=(20, 100)), 5, method)

@@ -236,11 +236,11 @@ def test_numbers_out_of_range_are_named():
     for name, value, message in [
         ("lam", 10**400, "lam must be finite"),
         ("rho", (1e308, 1e308, 1e308), "the sum of rho must be finite"),
-        ("init", 1e160 * np.eye(4), "init is longer than"),
+        ("init", 1e160 * np.eye(4), "the Frobenius norm of init exceeds"),
     ]:
         with pytest.raises(ValueError, match=message):
             call("admm", **{name: value})
-    with pytest.raises(ValueError, match="init is longer than"):
+    with pytest.raises(ValueError, match="the Frobenius norm of init exceeds"):
         call("admm", M0.astype(np.float32), init=1e200 * np.eye(4))
 
 
