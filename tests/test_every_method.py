@@ -1,5 +1,6 @@
 """What every method in the registry owes a user, whatever it computes."""
 
+import re
 import warnings
 
 import numpy as np
@@ -41,8 +42,24 @@ def assert_sound(sel, method, r, n):
     assert sel.X is None or sel.X.shape == (n, n)
 
 
+# What a refusal of hostile data may say: each sentence names what was found, and what to do about it.
+REFUSALS = (
+    r"M has numerical rank (?P<rank>\d+), so [\w -]+ can find at most (?P=rank) anchor\(?s\)?, "
+    r"got r=(?P<r>\d+): ask for fewer\.",
+    r"The columns of M span an affine space of dimension \d+, so [\w-]+ can find at most \d+ anchor\(s\), "
+    r"got r=(?P<r>\d+): ask for fewer\.",
+    r"\d+ columns explain all of M to rounding, so SNPA can find no more anchors, got r=(?P<r>\d+): .+\.",
+    r"The cone of \d+ columns has all of M in it to rounding, so XRAY can find no more anchors, "
+    r"got r=(?P<r>\d+): ask for fewer\.",
+    r"Only \d+ column\(s\) of M were extreme along any of \d+ skewers, got r=(?P<r>\d+): .+\.",
+    r"smoothed (?:SPA|VCA) found nothing left of M after \d+ step\(s\), got r=(?P<r>\d+): ask for .+\.",
+    r"M has (?P<zero>\d+) zero column\(s\), the first is column (?P<first>\d+): remove them, .+\.",
+    r"the optimum needs \d+ rows of X at noise=[\d.e-]+, got r=(?P<r>\d+): ask for .+\.",
+)
+
+
 def sound_or_explained(method, M, r, **options):
-    """A sound answer, or a ValueError that says what is wrong in a sentence."""
+    """Return a sound answer, or None after a ValueError that names what is wrong with these data."""
     try:
         sel = call(method, M, r, **options)
     except ValueError as error:
@@ -50,8 +67,14 @@ def sound_or_explained(method, M, r, **options):
     else:
         assert_sound(sel, method, r, M.shape[1])
         return sel
-    assert len(explanation) > 30
-    assert explanation.endswith((".", ")"))
+    found = next((m for m in (re.fullmatch(text, explanation) for text in REFUSALS) if m), None)
+    assert found, f"{method} refuses M with an unknown sentence: {explanation}"
+    named = {name: int(value) for name, value in found.groupdict().items() if value is not None}
+    zero = np.flatnonzero(~np.asarray(M).any(axis=0))
+    assert named.get("r", r) == r
+    assert named.get("zero", zero.size) == zero.size
+    assert "first" not in named or named["first"] == zero[0]
+    assert named.get("rank", 0) <= np.linalg.matrix_rank(M) < max(r, 1) or "rank" not in named
     return None
 
 
