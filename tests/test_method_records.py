@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import sepnmf
 from sepnmf._overview import compare
-from sepnmf.cli import _app as app
+from sepnmf.cli import app
 from sepnmf.datasets import make_dirichlet
 from sepnmf.matrix import as_matrix
 from sepnmf.methods import Method
