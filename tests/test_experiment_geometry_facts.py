@@ -11,6 +11,7 @@ from scipy.optimize import nnls as scipy_nnls
 import oracles
 from sepnmf.datasets import make_dirichlet, make_midpoint
 from sepnmf.experiments import complexity, facts, geometry
+from sepnmf.experiments.experiment import where
 
 MODULES = {"geometry": geometry, "facts": facts, "complexity": complexity}
 VERDICT = re.compile(r"\*\*(Holds|Does not hold|Partly|Undecided|As stated|Not as stated)\.\*\*")
@@ -112,7 +113,7 @@ def test_verdict_on_the_geometry_can_fail(frames):
 
 
 def part_of(frames, fact):
-    return facts.rows_of(frames["facts"], fact).dropna(axis="columns", how="all")
+    return where(frames["facts"], fact=fact).dropna(axis="columns", how="all")
 
 
 def map_cost(X, A, p):

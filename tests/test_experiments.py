@@ -21,7 +21,8 @@ from sepnmf import experiments
 from sepnmf.datasets import _loaders as loaders
 from sepnmf.experiments import gestures, noise_free, noise_sweep, recovery, runner, tune_recovery
 from sepnmf.experiments.auto.limited import select_apart
-from sepnmf.experiments.experiment import Check, Experiment, cell, stored_parameters, table
+from sepnmf.experiments.experiment import Check, Experiment, stored_parameters
+from sepnmf.experiments.markdown import cell, table
 from sepnmf.experiments.page import wrapped
 from sepnmf.experiments.store import Store
 from sepnmf.tuning import search
@@ -284,7 +285,7 @@ def test_the_levels_and_the_switch_are_the_papers():
     assert recovery.LEVELS[0] == pytest.approx(0.01)
     assert recovery.LEVELS[-1] == pytest.approx(1)
     assert pytest.approx(0.1833, abs=5e-5) == recovery.SWITCH
-    assert [noise_sweep.regime(e) for e in recovery.LEVELS[11:13]] == ["low", "high"]
+    assert [recovery.regime(e) for e in recovery.LEVELS[11:13]] == ["low", "high"]
 
 
 def test_nearest_the_mean_is_what_it_says():

@@ -1,31 +1,27 @@
 """Hand-gesture classification with few features: the paper's four tables of accuracies and seconds."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sepnmf.datasets._loaders import folder_of
 from sepnmf.experiments.experiment import (
     Experiment,
+    Figure,
+    Frame,
     Row,
     Scale,
-    figure,
+    Series,
     pick,
-    share_that_holds,
     stored_parameters,
-    table,
-    undecided,
-    verdict,
+    where,
 )
 from sepnmf.experiments.gesture_features import features, originals
-from sepnmf.experiments.labels import CYCLE, MARKERS, METHOD, panels, shared_legend
+from sepnmf.experiments.labels import METHOD, curve_style, panels, shared_legend
+from sepnmf.experiments.markdown import figure, section, table, verdict
 from sepnmf.experiments.selection_of_features import SHARES, kept_by_baseline, kept_by_ratio, number
 from sepnmf.experiments.svm import accuracies, all_splits, inner_accuracies
 from sepnmf.experiments.tune_gestures import KINDS, OUTER, SETS, search_name, variants
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 SPLITS = 50
 # The paper's own sets, used when they are there, with the parameters found on their stand-ins.
@@ -187,9 +183,9 @@ def run(
     return rows
 
 
-def nested(frame: "pd.DataFrame") -> "pd.DataFrame":
+def nested(frame: Frame) -> Frame:
     """For each split, the candidate that is best inside its training part (the first of equals)."""
-    rows = frame[frame["role"] == "candidate"]
+    rows = where(frame, role="candidate")
     keys = ["set", "kind", "method", "p", "mode", "share", "split"]
     ranked = rows.sort_values(
         [*keys, "inner", "candidate"], ascending=[True] * 7 + [False, True], kind="stable"
@@ -197,16 +193,15 @@ def nested(frame: "pd.DataFrame") -> "pd.DataFrame":
     return ranked.groupby(keys, sort=False).head(1).assign(role="nested")
 
 
-def means(frame: "pd.DataFrame", measure: str) -> "pd.Series[float]":
+def means(frame: Frame, measure: str) -> Series:
     """Mean of a measure by set, kind, method, mode, role and share."""
     import pandas as pd
 
     everything = pd.concat([frame, nested(frame)])
-    grouped = everything.groupby(["set", "kind", "method", "mode", "role", "share"])[measure]
-    return grouped.mean()
+    return everything.groupby(["set", "kind", "method", "mode", "role", "share"])[measure].mean()
 
 
-def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
+def draw(frame: Frame) -> dict[str, Figure]:
     """Accuracy over the number of features: the paper's protocol, and an honest one."""
     return {
         "gestures": draw_protocol(frame, "accuracy", ("baseline", "tuned")),
@@ -214,30 +209,27 @@ def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
     }
 
 
-def draw_protocol(frame: "pd.DataFrame", measure: str, roles: tuple[str, ...]) -> "Figure":
+def draw_protocol(frame: Frame, measure: str, roles: tuple[str, ...]) -> Figure:
     """A panel per set and kind of features, a curve per method."""
     values = means(frame, measure)
-    sets, kinds = list(dict.fromkeys(frame["set"])), list(dict.fromkeys(frame["kind"]))
-    picture, axes = panels(len(sets), len(kinds))
-    for line, dataset in zip(axes, sets, strict=True):
-        for panel, kind in zip(line, kinds, strict=True):
-            for i, (method, mode) in enumerate(lines_of(frame)):
-                for role in roles:
-                    if (dataset, kind, method, mode, role) not in values.index.droplevel("share"):
-                        continue
-                    curve = values[(dataset, kind, method, mode, role)]
-                    style: dict[str, Any] = {
-                        "color": CYCLE[i % len(CYCLE)],
-                        "marker": MARKERS[i % len(MARKERS)],
-                    }
-                    panel.plot(100 * curve.index, curve, label=label(method, mode), markersize=4, **style)
-            panel.set(title=f"{dataset}, {kind}", xlabel="features kept, %", ylabel="accuracy")
-            panel.grid(alpha=0.25)
-    shared_legend(picture, axes, columns=4)
+    picture, grid = panels(list(dict.fromkeys(frame["set"])), list(dict.fromkeys(frame["kind"])))
+    for panel, dataset, kind in grid:
+        for i, (method, mode) in enumerate(lines_of(frame)):
+            for role in roles:
+                if (curve := curve_of(values, dataset, kind, method, mode, role)) is not None:
+                    panel.plot(100 * curve.index, curve, label=label(method, mode), **curve_style(i))
+        panel.set(title=f"{dataset}, {kind}", xlabel="features kept, %", ylabel="accuracy")
+        panel.grid(alpha=0.25)
+    shared_legend(picture, columns=4)
     return picture
 
 
-def lines_of(frame: "pd.DataFrame") -> list[tuple[str, str]]:
+def curve_of(values: Series, *key: str) -> Any:
+    """The values by share of a set, kind, method, mode and role, if they were measured."""
+    return values[key] if key in values.index.droplevel("share") else None
+
+
+def lines_of(frame: Frame) -> list[tuple[str, str]]:
     """Method and mode of every row of the tables, in the paper's order."""
     there = set(zip(frame["method"], frame["mode"], strict=True))
     ratio = [(method, mode) for method in ("dca", "admm") for mode in ("paper", "exact")]
@@ -250,13 +242,13 @@ def label(method: str, mode: str) -> str:
     return METHOD[method] + (f", {mode} mode" if mode else "")
 
 
-def tell(frame: "pd.DataFrame") -> str:
+def tell(frame: Frame) -> str:
     """For each set and kind: accuracies beside the paper's, the honest ones, and seconds."""
     accuracy, honest, seconds = (means(frame, measure) for measure in ("accuracy", "honest", "seconds"))
     parts = [HEAD.format(splits=frame["split"].nunique(), outer=OUTER)]
     for dataset, kind in dict.fromkeys(zip(frame["set"], frame["kind"], strict=True)):
-        part = frame[(frame["set"] == dataset) & (frame["kind"] == kind)]
-        counts = part[part["method"] == "random"].groupby("share")["columns"].first()
+        part = where(frame, set=dataset, kind=kind)
+        counts = where(part, method="random").groupby("share")["columns"].first()
         head = ("", "method", *(f"r = {count}" for count in counts))
         parts.append(f"### {dataset}, {kind} ({len(counts)} numbers of features)")
         for title, values, paper, roles in (
@@ -270,9 +262,9 @@ def tell(frame: "pd.DataFrame") -> str:
                 if said and mode in ("", "paper"):
                     rows.append(("paper", METHOD[method], *said[: len(counts)]))
                 for role in roles:
-                    key = (dataset, kind, method, mode, role)
-                    if key in values.index.droplevel("share") and (said or not paper):
-                        rows.append(("ours", label(method, mode), *map(float, values[key][counts.index])))
+                    curve = curve_of(values, dataset, kind, method, mode, role)
+                    if curve is not None and (said or not paper):
+                        rows.append(("ours", label(method, mode), *map(float, curve[counts.index])))
             parts.append(f"{title}\n\n" + table(head, rows))
         parts += [judge(accuracy, honest, dataset, kind), judge_seconds(seconds, dataset, kind)]
         parts.append(tell_start(part))
@@ -283,7 +275,7 @@ def tell(frame: "pd.DataFrame") -> str:
             "Accuracy over the share of features kept, honest: parameters by nested cross-validation",
         )
     )
-    return "\n\n".join(parts)
+    return section(*parts)
 
 
 HEAD = """## Hand-gesture classification
@@ -321,7 +313,7 @@ CLAIMS = {
 }
 
 
-def judge(accuracy: "pd.Series[float]", honest: "pd.Series[float]", dataset: str, kind: str) -> str:
+def judge(accuracy: Series, honest: Series, dataset: str, kind: str) -> str:
     """Whether the best of the proposed methods beats the best baseline at every rank, tuned and honestly."""
     claim, slack = CLAIMS[STAND_IN.get(dataset, dataset)]
     words, holds = [], []
@@ -334,18 +326,18 @@ def judge(accuracy: "pd.Series[float]", honest: "pd.Series[float]", dataset: str
             f"{name}: accuracy of the better of DCA and ADMM-P (paper mode) / of the best baseline, by rank: "
             + ", ".join(f"{mine:.3f} / {theirs:.3f}" for mine, theirs in zip(ours, rivals, strict=True))
         )
-    return verdict(share_that_holds(holds), f"{claim} {'. '.join(words)}.")
+    return verdict(holds, f"{claim} {'. '.join(words)}.")
 
 
-def best_by_rank(values: "pd.Series[float]", role: str, methods: tuple[str, ...]) -> "pd.Series[float]":
+def best_by_rank(values: Series, role: str, methods: tuple[str, ...]) -> Series:
     """The best accuracy for each share among some methods, in paper mode."""
     frame = values.reset_index(name="value")
     rows = frame["method"].isin(methods) & (frame["role"] == role) & frame["mode"].isin(["", "paper"])
-    best: pd.Series[float] = frame[rows].groupby("share")["value"].max()
+    best: Series = frame[rows].groupby("share")["value"].max()
     return best
 
 
-def judge_seconds(seconds: "pd.Series[float]", dataset: str, kind: str) -> str:
+def judge_seconds(seconds: Series, dataset: str, kind: str) -> str:
     """Whether runtimes are comparable to FGNSR's and MERIT's."""
     mean = seconds[(dataset, kind)].groupby(["method", "mode", "role"]).mean()
     each = {
@@ -360,23 +352,20 @@ def judge_seconds(seconds: "pd.Series[float]", dataset: str, kind: str) -> str:
         for part, note in ((each["tuned"], f" (K = {OUTER})"), (each["long"], " (K = 100)"), (slow, ""))
         if part
     )
-    if not slow or not each["long"]:
-        return undecided(f"{words}. The paper's K = 100 was not run for this comparison.")
-    bound = 2 * max(slow.values())
-    return verdict(share_that_holds(value <= bound for value in each["long"].values()), f"{words}.")
+    bound = 2 * max(slow.values(), default=0)
+    decided = bool(slow and each["long"])
+    words += "." if decided else ". The paper's K = 100 was not run for this comparison."
+    return verdict([value <= bound for value in each["long"].values()], words, decided=decided)
 
 
-def tell_start(part: "pd.DataFrame") -> str:
+def tell_start(part: Frame) -> str:
     """How much of the selection is SPA's, and what a hundred outer iterations change."""
-    tuned_rows = part[part["role"] == "tuned"].groupby(["method", "mode"])[["like_spa", "accuracy"]].mean()
-    words = [f"{label(method, mode)} {row['like_spa']:.0%}" for (method, mode), row in tuned_rows.iterrows()]
+    variant = ["method", "mode"]
+    tuned = where(part, role="tuned")
+    words = [f"{label(*key)} {share:.0%}" for key, share in tuned.groupby(variant)["like_spa"].mean().items()]
     text = f"Share of the tuned selection that SPA, which gives the start, selects too: {', '.join(words)}."
-    longer = part[part["role"] == "long"].groupby(["method", "mode"])["accuracy"].mean()
-    short = (
-        part[(part["role"] == "tuned") & (part["share"] == LONG)]
-        .groupby(["method", "mode"])["accuracy"]
-        .mean()
-    )
+    longer = where(part, role="long").groupby(variant)["accuracy"].mean()
+    short = where(tuned, share=LONG).groupby(variant)["accuracy"].mean()
     if len(longer):
         changes = [f"{label(*key)} {short[key]:.3f} → {longer[key]:.3f}" for key in longer.index]
         text += f" With K = 100 at {LONG:.0%} of the features: {', '.join(changes)}."
@@ -384,11 +373,11 @@ def tell_start(part: "pd.DataFrame") -> str:
 
 
 EXPERIMENT = Experiment(
-    name="gestures",
-    title="Hand-gesture classification with 10 to 50 % of the features (tables 4, 5, 7 and 8)",
-    trials=trials,
-    run=run,
-    draw=draw,
-    tell=tell,
+    "gestures",
+    "Hand-gesture classification with 10 to 50 % of the features (tables 4, 5, 7 and 8)",
+    trials,
+    run,
+    tell,
+    draw,
     data=("gestures_binary", "gestures_gray"),
 )

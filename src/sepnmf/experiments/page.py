@@ -4,12 +4,9 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
-from sepnmf.experiments.experiment import Experiment, table
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sepnmf.experiments.experiment import Experiment, Frame
+from sepnmf.experiments.markdown import table
 
 WIDTH = 100  # characters of a line of prose
 # A word that Markdown would read as a list, a heading or a quotation at the beginning of a line.
@@ -67,7 +64,7 @@ INTRODUCTIONS = {"paper": PAPER, "auto": AUTO}
 
 def write_page(
     name: str,
-    sections: "Sequence[tuple[Experiment, pd.DataFrame]]",
+    sections: Sequence[tuple[Experiment, Frame]],
     missing: Sequence[Experiment],
     command: str,
 ) -> str:

@@ -10,19 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from sepnmf._parallel import available_cores
 from sepnmf.datasets._loaders import available
-from sepnmf.experiments.experiment import Experiment, Row, Scale
+from sepnmf.experiments.experiment import Experiment, Frame, Row, Scale
 from sepnmf.experiments.page import write_page
 from sepnmf.experiments.store import Store
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PACKAGES = ("sepnmf", "numpy", "scipy", "scikit-learn", "numba", "optuna", "scikit-image", "pandas", "joblib")
 EXTRAS = ("matplotlib", "optuna", "pandas", "pyarrow", "skimage")  # what an experiment may import
@@ -42,7 +39,7 @@ def reproduce(
     resume: bool = False,
     progress: Progress = lambda experiment, done, total: None,
     say: Callable[[str], None] = lambda line: None,
-) -> dict[str, "pd.DataFrame"]:
+) -> dict[str, Frame]:
     """Run experiments and write what they measured.
 
     Parameters
@@ -142,7 +139,7 @@ def rewrite(experiments: Sequence[Experiment], out: Path) -> list[Path]:
 def write_sections(
     out: Path,
     name: str,
-    sections: "Sequence[tuple[Experiment, pd.DataFrame]]",
+    sections: Sequence[tuple[Experiment, Frame]],
     wanted: Sequence[Experiment],
 ) -> Path:
     """Write one page, with the command of its last run."""
@@ -182,7 +179,7 @@ def run_one(run: Callable[..., list[Row]], trial: Row, extra: dict[str, str]) ->
         return trial, run(**trial, **extra)
 
 
-def write_results(experiment: Experiment, frame: "pd.DataFrame", folder: Path) -> None:
+def write_results(experiment: Experiment, frame: Frame, folder: Path) -> None:
     """A tidy table as CSV and Parquet, the figures as SVG and PNG, and parameters that were found."""
     frame.to_csv(folder / f"{experiment.name}.csv", index=False, float_format="%.6g")
     frame.to_parquet(folder / f"{experiment.name}.parquet", index=False)
@@ -193,7 +190,7 @@ def write_results(experiment: Experiment, frame: "pd.DataFrame", folder: Path) -
     write_figures(experiment, frame, folder)
 
 
-def write_figures(experiment: Experiment, frame: "pd.DataFrame", folder: Path) -> None:
+def write_figures(experiment: Experiment, frame: Frame, folder: Path) -> None:
     """The figures as SVG and PNG; the same table gives the same files."""
     import matplotlib as mpl
 

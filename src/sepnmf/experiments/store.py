@@ -5,12 +5,9 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from sepnmf.experiments.experiment import Row
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sepnmf.experiments.experiment import Frame, Row
 
 
 class Store:
@@ -63,7 +60,7 @@ class Store:
         done = {trial for (trial,) in self.connection.execute(query, (experiment,))}
         return [trial for trial in trials if key(trial) not in done]
 
-    def frame(self, experiment: str, trials: Iterable[Row]) -> "pd.DataFrame":
+    def frame(self, experiment: str, trials: Iterable[Row]) -> Frame:
         """A tidy table of these trials' results, in their order.
 
         The trial's columns come first, then the measured ones.

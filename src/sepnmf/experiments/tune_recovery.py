@@ -1,15 +1,13 @@
 """Parameters for the synthetic data, by Bayesian optimisation on instances no table is measured on."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sepnmf.experiments import recovery
-from sepnmf.experiments.experiment import Experiment, Row, Scale, pick, storage_of, table
+from sepnmf.experiments.experiment import Experiment, Frame, Row, Scale, pick, storage_of
+from sepnmf.experiments.markdown import table
 from sepnmf.tuning._bayes import Evaluation, Parameters, search
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FIRST_SEED = 10_000  # the tables use seeds from 0
 HOPELESS = 4  # instances without a success after which an evaluation is given up
@@ -141,7 +139,7 @@ def recovery_error(
     return 1 - success + 0.05 * (1 - found) + 0.02 * inner / 1000
 
 
-def best(frame: "pd.DataFrame") -> dict[str, dict[str, object]]:
+def best(frame: Frame) -> dict[str, dict[str, object]]:
     """The best parameters of each condition, with their loss and the number of evaluations."""
     keys = ["data", "norm", "method", "p", "mode", "regime"]
     result = {}
@@ -158,17 +156,17 @@ def best(frame: "pd.DataFrame") -> dict[str, dict[str, object]]:
     return result
 
 
-def tell(frame: "pd.DataFrame") -> str:
+def tell(frame: Frame) -> str:
     """The best loss of each condition."""
     rows = [(name, entry["loss"], entry["parameters"]) for name, entry in best(frame).items()]
     return "## Parameters of the synthetic experiments\n\n" + table(("condition", "loss", "parameters"), rows)
 
 
 EXPERIMENT = Experiment(
-    name="tune-recovery",
-    title="Bayesian optimisation of the parameters for the synthetic data",
-    trials=trials,
-    run=run,
-    tell=tell,
+    "tune-recovery",
+    "Bayesian optimisation of the parameters for the synthetic data",
+    trials,
+    run,
+    tell,
     best=best,
 )

@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -11,14 +11,11 @@ from sepnmf.datasets._loaders import available
 from sepnmf.experiments.auto.common import PAGE, at_most, label
 from sepnmf.experiments.auto.data import COMMON, load
 from sepnmf.experiments.auto.limited import select_apart
-from sepnmf.experiments.experiment import Check, Experiment, Row, Scale, figure, pick, table
+from sepnmf.experiments.experiment import Check, Experiment, Figure, Frame, Row, Scale, Series, pick
+from sepnmf.experiments.markdown import figure, section, table
 from sepnmf.least_squares import nnls
 from sepnmf.metrics import rae, sam
 from sepnmf.registry import ready_methods
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 LIMIT, AUTO_LIMIT, SCENE_LIMIT = 20, 60, 600  # seconds of other methods, of auto, and of auto on a scene
 MEMORY = 4  # GB
@@ -93,7 +90,7 @@ def indices(text: Any) -> list[int]:
 # Scenes ------------------------------------------------------------------------------------------------
 
 
-def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
+def draw(frame: Frame) -> dict[str, Figure]:
     """Abundance maps of the anchors that auto found, and the reference maps.
 
     The table has the anchors; the pixels come from the data set, and without it there is no figure.
@@ -106,7 +103,7 @@ def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
     }
 
 
-def abundance_maps(data: Any, anchors: list[int]) -> "Figure":
+def abundance_maps(data: Any, anchors: list[int]) -> Figure:
     """Weights of the anchors above the reference abundances that they are nearest to in angle."""
     from matplotlib.figure import Figure
 
@@ -128,7 +125,7 @@ def abundance_maps(data: Any, anchors: list[int]) -> "Figure":
     return picture
 
 
-def tell_scenes(frame: "pd.DataFrame") -> str:
+def tell_scenes(frame: Frame) -> str:
     """SAM, seconds and memory of every method, and the starts that auto tried."""
     parts = [
         "## Whole scenes",
@@ -145,10 +142,10 @@ def tell_scenes(frame: "pd.DataFrame") -> str:
             caption = f"Abundance maps of {name}: found and reference"
             parts.append(figure(f"abundances-{name}", caption, PAGE))
             parts.append("The starts that `auto` tried (`sel.history`):\n\n" + tried(auto["history"]))
-    return "\n\n".join(parts)
+    return section(*parts)
 
 
-def scene_row(row: "pd.Series[Any]") -> tuple[str, ...]:
+def scene_row(row: Series) -> tuple[str, ...]:
     """One line of a scene's table."""
     if not answered(row):
         return label(row["method"]), short(row["failure"]), "", ""
@@ -166,7 +163,7 @@ def tried(history: str) -> str:
     return table(columns, zip(*columns.values(), strict=True))
 
 
-def answered(row: "pd.Series[Any]") -> bool:
+def answered(row: Series) -> bool:
     """Whether a method gave anchors."""
     return not isinstance(row["failure"], str)
 
@@ -176,7 +173,7 @@ def short(reason: str) -> str:
     return re.split(r"(?<=[a-z0-9])[.:;] ", reason.partition(": ")[2] or reason)[0].rstrip(".")
 
 
-def check_scenes(frame: "pd.DataFrame") -> list[Check]:
+def check_scenes(frame: Frame) -> list[Check]:
     """Angle, seconds and memory of auto."""
     found = []
     for _, row in frame[frame["method"] == "auto"].iterrows():
@@ -195,7 +192,7 @@ def check_scenes(frame: "pd.DataFrame") -> list[Check]:
 # How much is explained ---------------------------------------------------------------------------------
 
 
-def tell_explained(frame: "pd.DataFrame") -> str:
+def tell_explained(frame: Frame) -> str:
     """RAE by data set and method, and why there is none."""
     order = list(dict.fromkeys(frame["method"]))
     rows = []
@@ -210,23 +207,21 @@ def tell_explained(frame: "pd.DataFrame") -> str:
         if not answered(row):
             reasons.setdefault(short(row["failure"]), []).append(f"{row['method']} on {row['data']}")
     failures = [f"- {why}: {', '.join(who)}" for why, who in sorted(reasons.items())]
-    return "\n\n".join(
-        [
-            "## How much of M the anchors explain",
-            "The table shows RAE (`sepnmf.metrics.rae`), which is 1 if the anchors explain all of M. The "
-            "number of anchors r was set before any run: the materials of a scene, the substances, the "
-            "positions of the limbs, a tenth of the features, and otherwise a round number. All methods get "
-            f"the same matrix without columns of zeros, {LIMIT} s ({AUTO_LIMIT} s for `auto`) and {MEMORY} "
-            "GB; they are compared to four decimals. “bbc_news co-occurrence” is the co-occurrence matrix "
-            f"of the words in at least {COMMON} articles. The columns of the gestures are HOG features.",
-            table(["data", "shape", "r", *order], rows),
-            "Reasons for a missing value (–):",
-            "\n".join(failures) or "- none is missing",
-        ]
+    return section(
+        "## How much of M the anchors explain",
+        "The table shows RAE (`sepnmf.metrics.rae`), which is 1 if the anchors explain all of M. The "
+        "number of anchors r was set before any run: the materials of a scene, the substances, the "
+        "positions of the limbs, a tenth of the features, and otherwise a round number. All methods get "
+        f"the same matrix without columns of zeros, {LIMIT} s ({AUTO_LIMIT} s for `auto`) and {MEMORY} "
+        "GB; they are compared to four decimals. “bbc_news co-occurrence” is the co-occurrence matrix "
+        f"of the words in at least {COMMON} articles. The columns of the gestures are HOG features.",
+        table(["data", "shape", "r", *order], rows),
+        "Reasons for a missing value (–):",
+        "\n".join(failures) or "- none is missing",
     )
 
 
-def check_explained(frame: "pd.DataFrame") -> list[Check]:
+def check_explained(frame: Frame) -> list[Check]:
     """No method explains more than auto, to four decimals."""
     found = []
     for name, part in frame.groupby("data", sort=False):
@@ -245,22 +240,22 @@ def check_explained(frame: "pd.DataFrame") -> list[Check]:
 
 
 SCENES = Experiment(
-    name="auto-scenes",
-    title="auto beside every method: spectra of two hyperspectral scenes",
-    trials=scene_trials,
-    run=run,
-    draw=draw,
-    tell=tell_scenes,
+    "auto-scenes",
+    "auto beside every method: spectra of two hyperspectral scenes",
+    scene_trials,
+    run,
+    tell_scenes,
+    draw,
     data=tuple(MATERIALS),
     page=PAGE,
     checks=check_scenes,
 )
 EXPLAINED = Experiment(
-    name="auto-rae",
-    title="auto beside every method: how much the anchors of ten data sets explain",
-    trials=explained_trials,
-    run=run,
-    tell=tell_explained,
+    "auto-rae",
+    "auto beside every method: how much the anchors of ten data sets explain",
+    explained_trials,
+    run,
+    tell_explained,
     data=tuple(dict.fromkeys(name.split()[0] for name in SIZES)),
     page=PAGE,
     checks=check_explained,
