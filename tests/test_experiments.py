@@ -491,10 +491,6 @@ in two lines, with `a span of code` in it.
 | --- | --- |
 
 ![a caption that is not broken](paper/x.svg)
-
-```
-fenced code that is not broken
-```
 """
 
 WRAPPED = """# A heading that is longer than a line of twenty characters
@@ -516,10 +512,6 @@ it.
 | --- | --- |
 
 ![a caption that is not broken](paper/x.svg)
-
-```
-fenced code that is not broken
-```
 """
 
 

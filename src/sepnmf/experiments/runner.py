@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -40,39 +40,24 @@ def reproduce(
     progress: Progress = lambda experiment, done, total: None,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Frame]:
-    """Run experiments and write what they measured.
+    """Run experiments and write what they measured; return the tidy table of each experiment that ran.
+
+    `out` gets results.sqlite and, for each page that an experiment belongs to, `PAGE.md` and a folder `PAGE`
+    with a CSV and a Parquet file per experiment, figures as SVG and PNG, and manifest.json.
 
     Parameters
     ----------
-    experiments : sequence of Experiment
-        What to run.
-    out : Path
-        Folder for results.sqlite and, for each page that an experiment belongs to, `PAGE.md` and a folder
-        `PAGE` with a CSV and a Parquet file per experiment, figures as SVG and PNG, and manifest.json.
-    page : sequence of Experiment, optional
+    page
         What the pages have a section on, if all its results are there; by default `experiments`.
-    scale : {"full", "quick", "toy"}, default "full"
-        How many levels and trials.
-    jobs : int, default 1
+    jobs
         Trials that run at a time, through joblib's backend. The results do not depend on it, but for seconds.
-    workers : int, optional
+    workers
         How many workers a cluster has, if joblib's backend is one; for the manifest.
-    resume : bool, default False
-        Go on with the results in `out`; nothing that is there is measured again.
-    progress : callable, optional
-        Called with the experiment, the trials done and their number.
-    say : callable, optional
+    resume
+        Go on with the results in `out`; nothing that is there is measured again. Without it, or if they are
+        of another scale, results in `out` raise FileExistsError.
+    say
         Called with a line for the user, such as why an experiment is left out.
-
-    Returns
-    -------
-    dict of DataFrame
-        The tidy table of each experiment that ran.
-
-    Raises
-    ------
-    FileExistsError
-        If `out` holds results and `resume` is false, or results of another scale.
     """
     notes = {}
     for name in dict.fromkeys(experiment.page for experiment in experiments):
@@ -112,19 +97,9 @@ def reproduce(
 
 
 def rewrite(experiments: Sequence[Experiment], out: Path) -> list[Path]:
-    """Write pages and figures again from the tables in `out`; nothing is measured.
+    """Write pages and figures again from the tables in `out`, and return the pages; nothing is measured.
 
-    Parameters
-    ----------
-    experiments : sequence of Experiment
-        What the pages have a section on, if its Parquet file is there.
-    out : Path
-        Folder with the folders of the pages, as `reproduce` leaves them.
-
-    Returns
-    -------
-    list of Path
-        The pages. A page without a table is left as it is.
+    A page without a table is left as it is.
     """
     import pandas as pd
 
@@ -204,6 +179,7 @@ def begin_manifest(
     folder: Path, names: list[str], scale: Scale, jobs: int, workers: int | None
 ) -> dict[str, Any]:
     """Add what makes the results to the list of runs in manifest.json, before anything is measured."""
+    known = {found.name: found.version for found in distributions()}
     note: dict[str, Any] = {
         "command": command(),
         "experiments": names,
@@ -215,7 +191,7 @@ def begin_manifest(
         "began": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "python": platform.python_version(),
-        "versions": {name: known for name in PACKAGES if (known := package_version(name))},
+        "versions": {name: known[name] for name in PACKAGES if name in known},
         "machine": {
             "system": platform.system(),
             "processor": platform.machine(),
@@ -255,24 +231,10 @@ def command() -> str:
 
 def commit() -> str | None:
     """The commit of the checkout this code runs from, marked when files are changed; None outside of one."""
-    here = Path(__file__).parent
+    git = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
+    quiet = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     try:
-        told = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
-        )
+        told = subprocess.run(git, capture_output=True, text=True, check=True, env=quiet)
     except (OSError, subprocess.CalledProcessError):
         return None
     return told.stdout.strip()
-
-
-def package_version(name: str) -> str | None:
-    """Version of an installed package."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

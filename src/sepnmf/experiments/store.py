@@ -4,7 +4,6 @@ import json
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from sepnmf.experiments.experiment import Frame, Row
@@ -39,9 +38,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.connection.close()
 
     def add(self, experiment: str, trial: Row, rows: list[Row]) -> None:
@@ -56,15 +53,11 @@ class Store:
 
     def missing(self, experiment: str, trials: Iterable[Row]) -> list[Row]:
         """Trials without a result."""
-        query = "SELECT trial FROM results WHERE experiment = ?"
-        done = {trial for (trial,) in self.connection.execute(query, (experiment,))}
+        done = self.rows(experiment)
         return [trial for trial in trials if key(trial) not in done]
 
     def frame(self, experiment: str, trials: Iterable[Row]) -> Frame:
-        """A tidy table of these trials' results, in their order.
-
-        The trial's columns come first, then the measured ones.
-        """
+        """A tidy table of these trials' results, in their order: first the trial's columns."""
         import pandas as pd
 
         results = self.rows(experiment)
