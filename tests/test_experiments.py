@@ -327,9 +327,10 @@ def test_tuning_and_tables_share_no_instance():
 
 def test_the_loss_counts_instances_first():
     good = {"lam": 2.23e-4, "rho1": 8.62e-5, "rho2": 3.66, "rho3": 1.48e-4}
-    loss = tune_recovery.recovery_error("type1", "l1", "admm", 2, "exact", (0.0, 0.1), good)
+    variant = {"data": "type1", "norm": "l1", "method": "admm", "p": 2, "mode": "exact"}
+    loss = tune_recovery.recovery_error((0.0, 0.1), good, **variant)
     assert 0 < loss < 0.05
-    bad = tune_recovery.recovery_error("type1", "l1", "admm", 2, "exact", (0.9,) * 10, good)
+    bad = tune_recovery.recovery_error((0.9,) * 10, good, **variant)
     assert 1 < bad < 1.1
 
 

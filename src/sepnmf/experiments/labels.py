@@ -5,7 +5,6 @@ from itertools import product
 from typing import Any
 
 from sepnmf.experiments.experiment import Axes, Figure, Frame
-from sepnmf.experiments.recovery import NEAREST
 
 # Okabe and Ito's colours, told apart by colour-blind readers too; grey and olive are added to them.
 COLOURS = {
@@ -34,7 +33,6 @@ METHOD = {
     "auto": "auto (ours)",
     "random": "Random",
     "all": "All features",
-    NEAREST: NEAREST,
 }
 
 

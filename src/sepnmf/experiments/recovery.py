@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sepnmf._typing import Floats, Ints
 from sepnmf.datasets import make_dirichlet, make_midpoint
-from sepnmf.experiments.experiment import Frame, Row, Scale, pick, stored_parameters
+from sepnmf.experiments.experiment import Frame, Row, Scale, Series, pick, stored_parameters
 from sepnmf.metrics import mrsa, rae
 from sepnmf.registry import select
 from sepnmf.selection import Selection
@@ -57,6 +57,11 @@ def ratio_options(method: str, p: int, norm: str, mode: str, parameters: dict[st
 def parameter_names(method: str) -> tuple[str, ...]:
     """What there is to tune."""
     return ("lam", "rho1", "rho2", "rho3") if method == "admm" else ("lam", "rho", "beta")
+
+
+def rounded(row: Series, names: tuple[str, ...]) -> dict[str, float]:
+    """Parameters to six digits."""
+    return {name: float(f"{row[name]:.6g}") for name in names}
 
 
 def modes(method: str, p: int, norm: str = "l1") -> tuple[str, ...]:

@@ -192,11 +192,7 @@ def begin_manifest(
         "commit": commit(),
         "python": platform.python_version(),
         "versions": {name: known[name] for name in PACKAGES if name in known},
-        "machine": {
-            "system": platform.system(),
-            "processor": platform.machine(),
-            "cores": available_cores(),
-        },
+        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": available_cores()},
     }
     write(folder / MANIFEST, json.dumps([*runs(folder), note], indent=1) + "\n")
     return note

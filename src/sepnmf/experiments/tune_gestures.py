@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from sepnmf.experiments.experiment import Experiment, Frame, Row, Scale, Series, pick, storage_of
+from sepnmf.experiments.experiment import Experiment, Frame, Row, Scale, pick, storage_of
 from sepnmf.experiments.gesture_features import features
 from sepnmf.experiments.markdown import table
-from sepnmf.experiments.recovery import modes, parameter_names
+from sepnmf.experiments.recovery import modes, parameter_names, rounded
 from sepnmf.experiments.selection_of_features import SHARES, kept_by_ratio
 from sepnmf.experiments.svm import accuracies, all_splits
 from sepnmf.tuning._bayes import Parameters, search
@@ -27,20 +27,12 @@ def variants(dataset: str, kind: str) -> list[tuple[str, int, str]]:
 
 def trials(scale: Scale) -> list[Row]:
     """A search per set, kind of features and variant. Each evaluation serves all five numbers of features."""
+    evaluations = pick(scale, 40, 2, 1)
     return [
-        {
-            "set": dataset,
-            "kind": kind,
-            "method": method,
-            "p": p,
-            "mode": mode,
-            "evaluations": pick(scale, 40, 2, 1),
-        }
+        {"set": dataset, "kind": kind, "method": method, "p": p, "mode": mode, "evaluations": evaluations}
         for dataset in pick(scale, SETS, SETS, SETS[:1])
         for kind in pick(scale, KINDS, KINDS[:1], KINDS[:1])
-        for method, p, mode in pick(
-            scale, variants(dataset, kind), variants(dataset, kind)[:1], [("dca", 1, "paper")]
-        )
+        for method, p, mode in variants(dataset, kind)[: pick(scale, None, 1, 1)]
     ]
 
 
@@ -52,9 +44,8 @@ def run(set: str, kind: str, method: str, p: int, mode: str, evaluations: int, f
     def loss(parameters: Parameters) -> tuple[float, dict[str, float]]:
         kept = kept_by_ratio(set, kind, method, p, mode, SHARES, parameters, max_outer=OUTER)
         parts = all_splits(y, SPLITS)
-        errors = {
-            str(share): 1 - float(accuracies(F, y, kept[share].columns, parts).mean()) for share in SHARES
-        }
+        scores = {share: accuracies(F, y, kept[share].columns, parts).mean() for share in SHARES}
+        errors = {str(share): 1 - float(score) for share, score in scores.items()}
         return float(np.mean(list(errors.values()))), errors
 
     storage = storage_of(folder, name, (OUTER, SPLITS, F.shape))
@@ -86,11 +77,6 @@ def best(frame: Frame) -> dict[str, dict[str, object]]:
             "candidates": [rounded(row, names) for _, row in first.iterrows()],
         }
     return result
-
-
-def rounded(row: Series, names: tuple[str, ...]) -> dict[str, float]:
-    """Parameters to six digits."""
-    return {name: float(f"{row[name]:.6g}") for name in names}
 
 
 def tell(frame: Frame) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from sepnmf.experiments import recovery
 from sepnmf.experiments.experiment import Experiment, Frame, Row, Scale, pick, storage_of
 from sepnmf.experiments.markdown import table
-from sepnmf.tuning._bayes import Evaluation, Parameters, search
+from sepnmf.tuning._bayes import Parameters, search
 
 FIRST_SEED = 10_000  # the tables use seeds from 0
 HOPELESS = 4  # instances without a success after which an evaluation is given up
@@ -69,38 +69,19 @@ def outer_iterations(condition: Row) -> int:
     return SHORT if condition["norm"] == "nuclear" and not hard else K
 
 
-def run(
-    data: str,
-    norm: str,
-    method: str,
-    p: int,
-    mode: str,
-    regime: str,
-    evaluations: int,
-    most: int,
-    max_outer: int,
-    folder: str,
-) -> list[Row]:
+def run(regime: str, evaluations: int, most: int, max_outer: int, folder: str, **variant: Any) -> list[Row]:
     """One search; its evaluations in order."""
-    name = recovery.condition_name(data, norm, method, p, mode, regime)
-    what = (levels(data, norm, regime), FIRST[method], FIRST_SEED, HOPELESS, max_outer)
+    name = recovery.condition_name(**variant, regime=regime)
+    noise, first = levels(variant["data"], variant["norm"], regime), FIRST[variant["method"]]
+    storage = storage_of(folder, name, (noise, first, FIRST_SEED, HOPELESS, max_outer))
+    names = recovery.parameter_names(variant["method"])
 
     def loss(parameters: Parameters) -> float:
-        return recovery_error(data, norm, method, p, mode, levels(data, norm, regime), parameters, max_outer)
+        return recovery_error(noise, parameters, max_outer, **variant)
 
-    def tried_after(number: int) -> list[Evaluation]:
-        return search(
-            loss,
-            recovery.parameter_names(method),
-            name=name,
-            n_evaluations=number,
-            storage=storage_of(folder, name, what),
-            first=FIRST[method],
-        )
-
-    tried = tried_after(evaluations)
+    tried = search(loss, names, name=name, n_evaluations=evaluations, storage=storage, first=first)
     if min(evaluation.loss for evaluation in tried) > ENOUGH:
-        tried = tried_after(most)
+        tried = search(loss, names, name=name, n_evaluations=most, storage=storage, first=first)
     return [{"evaluation": i, "loss": value, **parameters} for i, (parameters, value, _) in enumerate(tried)]
 
 
@@ -113,14 +94,7 @@ def levels(data: str, norm: str, regime: str) -> tuple[float, ...]:
 
 
 def recovery_error(
-    data: str,
-    norm: str,
-    method: str,
-    p: int,
-    mode: str,
-    levels: tuple[float, ...],
-    parameters: Parameters,
-    max_outer: int = K,
+    levels: tuple[float, ...], parameters: Parameters, max_outer: int = K, **variant: Any
 ) -> float:
     """Share of the instances on which the anchors are not found exactly, the paper's loss.
 
@@ -128,9 +102,9 @@ def recovery_error(
     and by the iterations. Parameters that fail on the first four instances are not tried on the others.
     """
     rows: list[Row] = []
-    options: dict[str, Any] = {"max_outer": max_outer, **parameters}
+    settings: dict[str, Any] = variant | parameters
     for t, noise in enumerate(levels):
-        rows += recovery.recover(data, noise, FIRST_SEED + t, method, norm, p, mode, **options)
+        rows += recovery.recover(noise=noise, seed=FIRST_SEED + t, max_outer=max_outer, **settings)
         if t + 1 == HOPELESS and not any(row["success"] for row in rows):
             break
     success, found, inner = (
@@ -145,10 +119,8 @@ def best(frame: Frame) -> dict[str, dict[str, object]]:
     result = {}
     for values, part in frame.groupby(keys, sort=True):
         row = part.loc[part["loss"].idxmin()]
-        parameters = {key: float(row[key]) for key in recovery.parameter_names(str(row["method"]))}
-        name = recovery.condition_name(*values)
-        result[name] = {
-            "parameters": {key: float(f"{value:.6g}") for key, value in parameters.items()},
+        result[recovery.condition_name(*values)] = {
+            "parameters": recovery.rounded(row, recovery.parameter_names(str(row["method"]))),
             "loss": round(float(row["loss"]), 4),
             "evaluations": len(part),
             "max_outer": int(row["max_outer"]),

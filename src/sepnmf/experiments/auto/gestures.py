@@ -4,7 +4,7 @@ import numpy as np
 
 from sepnmf.experiments.auto.common import PAGE, choose, label
 from sepnmf.experiments.auto.data import hog_features
-from sepnmf.experiments.experiment import Check, Experiment, Frame, Row, Scale, pick
+from sepnmf.experiments.experiment import Check, Experiment, Frame, Row, Scale, pick, where
 from sepnmf.experiments.gesture_features import without_zero_columns
 from sepnmf.experiments.markdown import section, table
 from sepnmf.experiments.svm import accuracies, all_splits
@@ -45,7 +45,7 @@ def run(method: str, share: float, splits: int) -> list[Row]:
 def tell(frame: Frame) -> str:
     """The accuracies, best first."""
     ranked = frame.sort_values("mean", ascending=False, kind="stable")
-    first, others = ranked[ranked["method"] == "auto"], ranked[ranked["method"] != "auto"]
+    first, others = where(ranked, method="auto"), ranked[ranked["method"] != "auto"]
     rows = [
         (label(row["method"]), f"{row['mean']:.4f}", f"{row['std']:.4f}", f"{row['seconds']:.1f}")
         for part in (first, others)

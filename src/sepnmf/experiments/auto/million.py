@@ -27,17 +27,11 @@ def run(m: int, n: int, r: int, seed: int, method: str, limit: float) -> list[Ro
 
 def tell(frame: Frame) -> str:
     """A line per instance."""
-    rows = [
-        (row["seed"], row["failure"], "", "")
-        if isinstance(row["failure"], str)
-        else (
-            row["seed"],
-            "yes" if row["success"] else "no",
-            f"{row['seconds']:.1f}",
-            f"{row['megabytes'] / 1000:.2f} GB",
-        )
-        for _, row in frame.iterrows()
-    ]
+    rows = []
+    for _, row in frame.iterrows():
+        found = "yes" if row["success"] else "no"
+        values = (found, f"{row['seconds']:.1f}", f"{row['megabytes'] / 1000:.2f} GB")
+        rows.append((row["seed"], *((row["failure"], "", "") if isinstance(row["failure"], str) else values)))
     m, n = frame["m"].iloc[0], frame["n"].iloc[0]
     size = "10⁶" if n == 10**6 else str(n)
     return section(

@@ -87,15 +87,10 @@ def tell(frame: Frame) -> str:
         (f"{m:g} × {n:g}", noise, *(f"{value:.3f}" for value in cell[["right", "within", "several"]].mean()))
         for (m, n, noise), cell in part.groupby(["m", "n", "noise"], sort=False)
     ]
+    columns = ["data", "low", "high", "seconds", "evidence"]
     real = [
-        (
-            row["data"],
-            MATERIALS[row["data"]],
-            between(row["low"], row["high"]),
-            f"{row['seconds']:.1f}",
-            row["evidence"],
-        )
-        for _, row in of_scenes(frame).iterrows()
+        (name, MATERIALS[name], between(low, high), f"{seconds:.1f}", evidence)
+        for name, low, high, seconds, evidence in of_scenes(frame)[columns].itertuples(index=False)
     ]
     per_row = len(part) // len(rows)
     return section(
@@ -116,14 +111,10 @@ def checks(frame: Frame) -> list[Check]:
     """Nine of ten answers are right, and the number of materials of the scene is possible."""
     low, high = of_scenes(frame).set_index("data").loc[SHOWN, ["low", "high"]]
     truth = MATERIALS[SHOWN]
+    wanted = f"{truth}, or a range with {truth} in it"
     return [
         at_least("Number of anchors, Type 2: right", float(judged(frame)["right"].mean()), 0.9),
-        Check(
-            f"Number of anchors, {SHOWN}",
-            between(low, high),
-            f"{truth}, or a range with {truth} in it",
-            bool(low <= truth <= high),
-        ),
+        Check(f"Number of anchors, {SHOWN}", between(low, high), wanted, bool(low <= truth <= high)),
     ]
 
 

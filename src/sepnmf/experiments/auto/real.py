@@ -11,7 +11,7 @@ from sepnmf.datasets._loaders import available
 from sepnmf.experiments.auto.common import PAGE, at_most, label
 from sepnmf.experiments.auto.data import COMMON, load
 from sepnmf.experiments.auto.limited import select_apart
-from sepnmf.experiments.experiment import Check, Experiment, Figure, Frame, Row, Scale, Series, pick
+from sepnmf.experiments.experiment import Check, Experiment, Figure, Frame, Row, Scale, Series, pick, where
 from sepnmf.experiments.markdown import figure, section, table
 from sepnmf.least_squares import nnls
 from sepnmf.metrics import rae, sam
@@ -32,40 +32,29 @@ SIZES = {  # the number of anchors on each data set
     "gestures_gray HOG": 20,
     "gestures_binary HOG": 78,  # a tenth of the features
 }
-QUICK = ("samson", "amino_acids")
 
 
-def methods(scale: Scale) -> list[str]:
-    """What is compared: all methods, some that are fast, or two."""
-    chosen: list[str] = pick(
-        scale, ready_methods(), ["auto", "nfindr", "snpa", "spa", "xray"], ["auto", "spa"]
-    )
-    return chosen
+def trials_on(sizes: dict[str, int], auto: dict[str, int], scale: Scale) -> list[Row]:
+    """All methods, some that are fast, or two, on some data sets; auto has limits of its own."""
+    methods = pick(scale, ready_methods(), ["auto", "nfindr", "snpa", "spa", "xray"], ["auto", "spa"])
+    others = {"limit": LIMIT, "memory": MEMORY}
+    return [
+        {"data": data, "r": r, "method": method} | (auto if method == "auto" else others)
+        for data, r in sizes.items()
+        for method in methods
+    ]
 
 
 def scene_trials(scale: Scale) -> list[Row]:
     """Every method on every pixel of a scene; auto has no bound on memory."""
-    found: list[Row] = []
-    for data, r in pick(scale, MATERIALS, MATERIALS, {"samson": 3}).items():
-        for method in methods(scale):
-            limits = (SCENE_LIMIT, 0) if method == "auto" else (LIMIT, MEMORY)
-            found.append({"data": data, "r": r, "method": method, "limit": limits[0], "memory": limits[1]})
-    return found
+    scenes = pick(scale, MATERIALS, MATERIALS, {"samson": 3})
+    return trials_on(scenes, {"limit": SCENE_LIMIT, "memory": 0}, scale)
 
 
 def explained_trials(scale: Scale) -> list[Row]:
     """Every method on every data set."""
-    return [
-        {
-            "data": data,
-            "r": SIZES[data],
-            "method": method,
-            "limit": AUTO_LIMIT if method == "auto" else LIMIT,
-            "memory": MEMORY,
-        }
-        for data in pick(scale, tuple(SIZES), QUICK, ("amino_acids",))
-        for method in methods(scale)
-    ]
+    names = pick(scale, SIZES, ("samson", "amino_acids"), ("amino_acids",))
+    return trials_on({name: SIZES[name] for name in names}, {"limit": AUTO_LIMIT, "memory": MEMORY}, scale)
 
 
 def run(data: str, r: int, method: str, limit: float, memory: float) -> list[Row]:
@@ -133,7 +122,7 @@ def tell_scenes(frame: Frame) -> str:
         f"mean angle to the reference spectra. The other methods have {LIMIT} s and {MEMORY} GB.",
     ]
     for name, part in frame.groupby("data", sort=False):
-        auto = part[part["method"] == "auto"].iloc[0]
+        auto = where(part, method="auto").iloc[0]
         others = part[part["method"] != "auto"].sort_values("sam", kind="stable", na_position="last")
         rows = [scene_row(auto), *(scene_row(row) for _, row in others.iterrows())]
         parts.append(f"### {name}, r = {auto['r']}")
@@ -155,11 +144,7 @@ def scene_row(row: Series) -> tuple[str, ...]:
 
 def tried(history: str) -> str:
     """The history as a table."""
-    columns: dict[str, list[Any]] = json.loads(history)
-    names = [
-        str(name).replace("preconditioned-spa", "preconditioned_spa") for name in columns.get("start", [])
-    ]
-    columns |= {"start": names} if names else {}
+    columns: dict[str, list[Any]] = json.loads(history.replace("preconditioned-spa", "preconditioned_spa"))
     return table(columns, zip(*columns.values(), strict=True))
 
 
@@ -176,7 +161,7 @@ def short(reason: str) -> str:
 def check_scenes(frame: Frame) -> list[Check]:
     """Angle, seconds and memory of auto."""
     found = []
-    for _, row in frame[frame["method"] == "auto"].iterrows():
+    for _, row in where(frame, method="auto").iterrows():
         name = row["data"]
         if not answered(row):
             found.append(Check(f"{name}, whole scene", row["failure"], "an answer", False))
@@ -234,7 +219,7 @@ def check_explained(frame: Frame) -> list[Check]:
             holds = bool(round(values["auto"], 4) >= round(bound, 4))
             found.append(Check(what, f"{values['auto']:.4f}", wanted, holds))
         else:
-            failure = part[part["method"] == "auto"]["failure"].iloc[0]
+            failure = where(part, method="auto")["failure"].iloc[0]
             found.append(Check(what, failure, wanted, False))
     return found
 

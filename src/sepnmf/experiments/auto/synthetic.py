@@ -6,7 +6,7 @@ import numpy as np
 
 from sepnmf.experiments import recovery
 from sepnmf.experiments.auto.common import PAGE, at_least, at_most, choose, label
-from sepnmf.experiments.experiment import Check, Experiment, Figure, Frame, Row, Scale, pick
+from sepnmf.experiments.experiment import Check, Experiment, Figure, Frame, Row, Scale, pick, where
 from sepnmf.experiments.labels import DATA, curves, one_panel, shared_legend
 from sepnmf.experiments.markdown import figure, section, table
 from sepnmf.experiments.noise_sweep import SEPARABLE
@@ -88,7 +88,7 @@ def rate_table(frame: Frame, mean: bool = False) -> str:
 
 def tell_type1(frame: Frame) -> str:
     """Success below and beyond the level where the anchors can be told from the other columns."""
-    auto = frame[frame["method"] == "auto"]
+    auto = where(frame, method="auto")
     inside, beyond = frame[frame["noise"] <= INSIDE[-1]], frame[frame["noise"] > INSIDE[-1]]
     seconds = auto[auto["noise"] <= INSIDE[-1]]["seconds"].mean()
     told = [
@@ -118,7 +118,7 @@ def tell_type1(frame: Frame) -> str:
 
 def tell_type2(frame: Frame) -> str:
     """Success at each level."""
-    seconds = frame[frame["method"] == "auto"]["seconds"].mean()
+    seconds = where(frame, method="auto")["seconds"].mean()
     parts = [
         "## Type 2: Dirichlet mixtures with Gaussian noise",
         "Each instance has ten anchors and 90 mixtures, 50 × 100 (`make_dirichlet`), at the paper's noise "
@@ -137,7 +137,7 @@ def tell_type2(frame: Frame) -> str:
 
 def checks_type1(frame: Frame) -> list[Check]:
     """All anchors found up to ε = 0.25, and nearly always up to 0.38."""
-    auto = frame[frame["method"] == "auto"]
+    auto = where(frame, method="auto")
     return [
         at_least(f"Type 1, success at ε = {noise:g}", rate, WANTED.get(noise, 1.0))
         for noise, rate in zip(auto["noise"], auto["success"], strict=True)
