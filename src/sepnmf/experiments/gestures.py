@@ -205,14 +205,12 @@ def tell(frame: Frame) -> str:
             parts.append(f"{title}\n\n" + table(head, rows))
         parts += [judge(accuracy, honest, dataset, kind), judge_seconds(seconds, dataset, kind)]
         parts.append(tell_start(part))
-    parts.append(figure("gestures", "Accuracy over the share of features kept, tuned on the test"))
-    parts.append(
-        figure(
-            "gestures-honest",
-            "Accuracy over the share of features kept, honest: parameters by nested cross-validation",
-        )
+    honest_caption = "Accuracy over the share of features kept, honest: parameters by nested cross-validation"
+    return section(
+        *parts,
+        figure("gestures", "Accuracy over the share of features kept, tuned on the test"),
+        figure("gestures-honest", honest_caption),
     )
-    return section(*parts)
 
 
 HEAD = """## Hand-gesture classification

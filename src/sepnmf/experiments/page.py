@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from sepnmf.experiments.experiment import Experiment, Frame
 from sepnmf.experiments.markdown import table
 
-WIDTH = 100  # characters of a line of prose
 # A word that Markdown would read as a list, a heading or a quotation at the beginning of a line.
 MARK = re.compile(r" (?=(?:[-+*>]|#{1,6}|\d+[.)])(?: |$))")
 CODE = re.compile(r"`[^`]+`")
@@ -79,7 +78,7 @@ def write_page(
     return wrapped("\n\n".join(part.strip() for part in parts) + "\n")
 
 
-def wrapped(text: str, width: int = WIDTH) -> str:
+def wrapped(text: str, width: int = 100) -> str:
     """Markdown with its paragraphs and list items in lines of at most `width` characters.
 
     Tables, code, headings and images stay as they are, and so does a word that is longer than a line.
