@@ -10,7 +10,8 @@ from scipy.optimize import nnls as scipy_nnls
 
 import oracles
 from sepnmf.datasets import make_dirichlet, make_midpoint
-from sepnmf.experiments import complexity, facts, geometry
+from sepnmf.experiments import complexity, facts, geometry, proximal_facts
+from sepnmf.experiments.experiment import where
 
 MODULES = {"geometry": geometry, "facts": facts, "complexity": complexity}
 VERDICT = re.compile(r"\*\*(Holds|Does not hold|Partly|Undecided|As stated|Not as stated)\.\*\*")
@@ -112,7 +113,7 @@ def test_verdict_on_the_geometry_can_fail(frames):
 
 
 def part_of(frames, fact):
-    return facts.rows_of(frames["facts"], fact).dropna(axis="columns", how="all")
+    return where(frames["facts"], fact=fact).dropna(axis="columns", how="all")
 
 
 def map_cost(X, A, p):
@@ -158,7 +159,7 @@ def test_solver_on_omega_agrees_with_a_convex_solver():
     rng = np.random.default_rng(5)
     A, w = rng.standard_normal((4, 4)), rng.uniform(0.5, 1.5, 4)
     want = oracles.solve_convex(A, 0.05, 3, "l1", w)
-    np.testing.assert_allclose(facts.solve_omega(A, 0.05, 3, w), want, atol=1e-5)
+    np.testing.assert_allclose(proximal_facts.solve_omega(A, 0.05, 3, w), want, atol=1e-5)
 
 
 # Fact 5

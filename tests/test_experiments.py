@@ -21,7 +21,8 @@ from sepnmf import experiments
 from sepnmf.datasets import _loaders as loaders
 from sepnmf.experiments import gestures, noise_free, noise_sweep, recovery, runner, tune_recovery
 from sepnmf.experiments.auto.limited import select_apart
-from sepnmf.experiments.experiment import Check, Experiment, cell, stored_parameters, table
+from sepnmf.experiments.experiment import Check, Experiment, stored_parameters
+from sepnmf.experiments.markdown import cell, table
 from sepnmf.experiments.page import wrapped
 from sepnmf.experiments.store import Store
 from sepnmf.tuning import search
@@ -284,7 +285,7 @@ def test_the_levels_and_the_switch_are_the_papers():
     assert recovery.LEVELS[0] == pytest.approx(0.01)
     assert recovery.LEVELS[-1] == pytest.approx(1)
     assert pytest.approx(0.1833, abs=5e-5) == recovery.SWITCH
-    assert [noise_sweep.regime(e) for e in recovery.LEVELS[11:13]] == ["low", "high"]
+    assert [recovery.regime(e) for e in recovery.LEVELS[11:13]] == ["low", "high"]
 
 
 def test_nearest_the_mean_is_what_it_says():
@@ -326,9 +327,10 @@ def test_tuning_and_tables_share_no_instance():
 
 def test_the_loss_counts_instances_first():
     good = {"lam": 2.23e-4, "rho1": 8.62e-5, "rho2": 3.66, "rho3": 1.48e-4}
-    loss = tune_recovery.recovery_error("type1", "l1", "admm", 2, "exact", (0.0, 0.1), good)
+    variant = {"data": "type1", "norm": "l1", "method": "admm", "p": 2, "mode": "exact"}
+    loss = tune_recovery.recovery_error((0.0, 0.1), good, **variant)
     assert 0 < loss < 0.05
-    bad = tune_recovery.recovery_error("type1", "l1", "admm", 2, "exact", (0.9,) * 10, good)
+    bad = tune_recovery.recovery_error((0.9,) * 10, good, **variant)
     assert 1 < bad < 1.1
 
 
@@ -490,10 +492,6 @@ in two lines, with `a span of code` in it.
 | --- | --- |
 
 ![a caption that is not broken](paper/x.svg)
-
-```
-fenced code that is not broken
-```
 """
 
 WRAPPED = """# A heading that is longer than a line of twenty characters
@@ -515,10 +513,6 @@ it.
 | --- | --- |
 
 ![a caption that is not broken](paper/x.svg)
-
-```
-fenced code that is not broken
-```
 """
 
 

@@ -2,33 +2,30 @@
 
 import time
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sepnmf._typing import ArrayLike, Floats
 from sepnmf.datasets import make_dirichlet
-from sepnmf.experiments.experiment import Experiment, Row, Scale, figure, pick, table, undecided, verdict
-from sepnmf.experiments.labels import COLOURS
+from sepnmf.experiments.experiment import Axes, Experiment, Figure, Frame, Row, Scale, pick, where
+from sepnmf.experiments.labels import COLOURS, NORM, one_panel
+from sepnmf.experiments.markdown import figure, section, table, verdict
 from sepnmf.methods import admm, dca
 from sepnmf.model import project_omega
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
 PROJECTION, ADMM, DCA = "P_Ω", "ADMM-P", "DCA"
-CASES = ((PROJECTION, ""), (ADMM, "l1"), (DCA, "l1"), (ADMM, "nuclear"), (DCA, "nuclear"))
 CLAIMS = {"": "O(n² log n)", "l1": "O(n² log n)", "nuclear": "O(n³)"}
 NAMES = {"": "", "l1": "R_{p,1}", "nuclear": "R_{p,*}"}
 STYLES = {
-    (PROJECTION, ""): (COLOURS["black"], "o"),
-    (ADMM, "l1"): (COLOURS["blue"], "s"),
-    (DCA, "l1"): (COLOURS["sky"], "D"),
-    (ADMM, "nuclear"): (COLOURS["red"], "^"),
-    (DCA, "nuclear"): (COLOURS["orange"], "v"),
+    (PROJECTION, ""): ("black", "o"),
+    (ADMM, "l1"): ("blue", "s"),
+    (DCA, "l1"): ("sky", "D"),
+    (ADMM, "nuclear"): ("red", "^"),
+    (DCA, "nuclear"): ("orange", "v"),
 }
+CASES = tuple(STYLES)
 MAX_INNER = 10
 TOLERANCE = 0.5  # of an exponent: further above the claim, the next power is nearer
 SMALLEST = 100  # columns; below, calls cost more than what they compute
@@ -83,15 +80,8 @@ def time_method(M: Floats, r: int, operation: str, norm: str, outer: int) -> Flo
 
     No loop ends by a tolerance.
     """
-    options: dict[str, Any] = {
-        "norm": norm,
-        "tol": 0.0,
-        "inner_tol": 0.0,
-        "max_outer": outer + 1,
-        "max_inner": MAX_INNER,
-        "n_jobs": 1,
-        "prox": "paper",
-    }
+    options: dict[str, Any] = {"norm": norm, "tol": 0.0, "inner_tol": 0.0, "n_jobs": 1, "prox": "paper"}
+    options |= {"max_outer": outer + 1, "max_inner": MAX_INNER}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it is not meant to converge
         if operation == ADMM:
@@ -109,7 +99,7 @@ def exponent(n: ArrayLike, seconds: ArrayLike) -> float:
     return float(np.polyfit(x, y, 1)[0])
 
 
-def fitted_sizes(part: "pd.DataFrame") -> "pd.DataFrame":
+def fitted_sizes(part: Frame) -> Frame:
     """The rows that exponents are fitted to: all but small sizes, where there are others."""
     larger = part[part["n"] >= SMALLEST]
     return larger if larger["n"].nunique() > 1 else part
@@ -121,87 +111,79 @@ def claimed_exponent(claim: str, n: ArrayLike) -> float:
     return exponent(sizes, sizes**2 * np.log(sizes) if "log" in claim else sizes**3)
 
 
-def guide(panel: Any, n: Floats, start: float, power: str) -> None:
+def guide(panel: Axes, n: Floats, start: float, power: str) -> None:
     """A thin grey line of the given growth."""
-    values = n**2 * np.log(n) if power == "n² log n" else n ** (3 if power == "n³" else 2)
-    panel.plot(n, start * values / values[0], color="0.6", linewidth=1, zorder=0)
-    panel.annotate(
-        power, (n[-1], start * values[-1] / values[0]), xytext=(4, 0), textcoords="offset points", color="0.4"
-    )
+    values = start * {"n²": n**2, "n² log n": n**2 * np.log(n), "n³": n**3}[power]
+    values /= values[0] / start
+    panel.plot(n, values, color="0.6", linewidth=1, zorder=0)
+    panel.annotate(power, (n[-1], values[-1]), xytext=(4, 0), textcoords="offset points", color="0.4")
 
 
-def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
-    """Seconds over n on logarithmic axes, with guide lines."""
-    from matplotlib.figure import Figure
-
-    page = Figure(figsize=(7.6, 4.8), layout="constrained")
-    panel = page.subplots()
-    for (operation, norm), part in frame.groupby(["operation", "norm"], sort=False):
-        colour, marker = STYLES[operation, norm]
-        label = f"{operation}, {'entrywise' if norm == 'l1' else norm}" if norm else operation
-        panel.plot(part["n"], part["seconds"], color=colour, marker=marker, label=label)
-    for norm, power in (("l1", "n² log n"), ("nuclear", "n³")):
-        part = frame[frame["norm"] == norm]
-        sizes = np.unique(part["n"]).astype(float)
-        guide(panel, sizes, 1.8 * part.loc[part["n"] == sizes[0], "seconds"].max(), power)
-    sizes = np.unique(frame["n"])
-    panel.set_xscale("log")
-    panel.set_yscale("log")
-    panel.set_xticks(sizes, [str(n) for n in sizes])
+def finish(panel: Axes, sizes: Floats, what: str, margin: float) -> None:
+    """Logarithmic axes for seconds over n, with room for the names of the guide lines."""
+    panel.set(xscale="log", yscale="log", xlabel="columns n", ylabel=f"seconds per {what}")
+    panel.set_xticks(sizes, [f"{n:g}" for n in sizes])
     panel.minorticks_off()
-    panel.set_xlim(sizes[0] * 0.9, sizes[-1] * 1.6)
-    panel.set_xlabel("columns n")
-    panel.set_ylabel("seconds per inner iteration")
+    panel.set_xlim(sizes[0] * 0.9, sizes[-1] * margin)
     panel.grid(color="0.9")
     panel.legend(frameon=False)
-    return {"complexity": page}
 
 
-def tell(frame: "pd.DataFrame") -> str:
+def draw(frame: Frame) -> dict[str, Figure]:
+    """Seconds over n on logarithmic axes, with guide lines."""
+    picture, panel = one_panel(7.6, 4.8)
+    for (operation, norm), part in frame.groupby(["operation", "norm"], sort=False):
+        colour, marker = STYLES[operation, norm]
+        label = f"{operation}, {NORM[norm]}" if norm else operation
+        panel.plot(part["n"], part["seconds"], color=COLOURS[colour], marker=marker, label=label)
+    for norm, power in (("l1", "n² log n"), ("nuclear", "n³")):
+        part = where(frame, norm=norm)
+        sizes = np.unique(part["n"]).astype(float)
+        guide(panel, sizes, 1.8 * where(part, n=sizes[0])["seconds"].max(), power)
+    finish(panel, np.unique(frame["n"]), "inner iteration", 1.6)
+    return {"complexity": picture}
+
+
+def tell(frame: Frame) -> str:
     """Claimed and measured exponents."""
     lines, above, spans = [], [], []
     for operation, norm in CASES:
-        part = fitted_sizes(frame[(frame["operation"] == operation) & (frame["norm"] == norm)])
+        part = fitted_sizes(where(frame, operation=operation, norm=norm))
         measured, claim = exponent(part["n"], part["seconds"]), claimed_exponent(CLAIMS[norm], part["n"])
         least, most = part["n"].min(), part["n"].max()
         spans.append(most / least)
         lines.append((operation, NAMES[norm] or "both", CLAIMS[norm], f"{least}–{most}", claim, measured))
         if measured > claim + TOLERANCE:
             above.append(f"{operation} {NAMES[norm]}")
+    decided = min(spans) >= SPAN
+    words = (
+        f"Measured exponents more than {TOLERANCE:g} above the claim: {', '.join(above) or 'none'}. "
+        "This is the cost of our updates, not of the printed X-update."
+        if decided
+        else f"These sizes span a factor of {min(spans):g}; below {SPAN} the exponent cannot be determined."
+    )
     head = ("operation", "ratio", "paper", "n", "claimed exponent", "measured exponent")
-    return "\n\n".join(
-        [
-            "## Cost of an inner iteration",
-            "The paper: a projection onto Ω costs O(n² log n), and an inner iteration of DCA or ADMM-P "
-            "costs O(n² log n) with R_{p,1} and O(n³) with R_{p,*}.",
-            figure("complexity", "Seconds of an inner iteration over the number of columns, on one core"),
-            f"Measured in paper mode on Type 2 data with m = {frame['m'].iloc[0]}, without stopping by a "
-            "tolerance. Exponents are fitted to logarithms by least squares; the claimed exponent is that of "
-            "the formula on the same sizes.",
-            table(head, lines),
-            "The projection finds its root by Newton's method instead of sorting, and the X-update of DCA "
-            "goes through the m singular values of M. As printed, with a Cholesky factor and n right-hand "
-            "sides, that update alone is O(n³) for either ratio (fact 5).",
-            told(above, min(spans)),
-        ]
+    return section(
+        "## Cost of an inner iteration",
+        "The paper: a projection onto Ω costs O(n² log n), and an inner iteration of DCA or ADMM-P "
+        "costs O(n² log n) with R_{p,1} and O(n³) with R_{p,*}.",
+        figure("complexity", "Seconds of an inner iteration over the number of columns, on one core"),
+        f"Measured in paper mode on Type 2 data with m = {frame['m'].iloc[0]}, without stopping by a "
+        "tolerance. Exponents are fitted to logarithms by least squares; the claimed exponent is that of "
+        "the formula on the same sizes.",
+        table(head, lines),
+        "The projection finds its root by Newton's method instead of sorting, and the X-update of DCA "
+        "goes through the m singular values of M. As printed, with a Cholesky factor and n right-hand "
+        "sides, that update alone is O(n³) for either ratio (fact 5).",
+        verdict(not above, words, decided=decided),
     )
 
 
-def told(above: list[str], span: float) -> str:
-    """The verdict, withheld when the sizes are too close together."""
-    if span < SPAN:
-        return undecided(
-            f"These sizes span a factor of {span:g}; below {SPAN} the exponent cannot be determined."
-        )
-    words = f"Measured exponents more than {TOLERANCE:g} above the claim: {', '.join(above) or 'none'}. "
-    return verdict(not above, words + "This is the cost of our updates, not of the printed X-update.")
-
-
 EXPERIMENT = Experiment(
-    name="complexity",
-    title="Cost of an inner iteration over n (the paper's table in section 5.3)",
-    trials=trials,
-    run=run,
-    draw=draw,
-    tell=tell,
+    "complexity",
+    "Cost of an inner iteration over n (the paper's table in section 5.3)",
+    trials,
+    run,
+    tell,
+    draw,
 )

@@ -2,17 +2,22 @@
 
 import hashlib
 import json
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    import matplotlib.axes
+    import matplotlib.figure
     import pandas as pd
-    from matplotlib.figure import Figure
 
+# Names of types, as text: pandas and matplotlib are loaded by what needs them.
+Frame: TypeAlias = "pd.DataFrame"
+Series: TypeAlias = "pd.Series[Any]"
+Figure: TypeAlias = "matplotlib.figure.Figure"
+Axes: TypeAlias = "matplotlib.axes.Axes"
 Scale = Literal["full", "quick", "toy"]
 Value = str | int | float | None
 Row = dict[str, Value]
@@ -63,17 +68,24 @@ class Experiment:
     title: str
     trials: Callable[[Scale], list[Row]]
     run: Callable[..., list[Row]]
-    tell: "Callable[[pd.DataFrame], str]"
-    draw: "Callable[[pd.DataFrame], dict[str, Figure]]" = lambda frame: {}
+    tell: Callable[[Frame], str]
+    draw: Callable[[Frame], dict[str, Figure]] = lambda frame: {}
     data: tuple[str, ...] = ()
-    best: "Callable[[pd.DataFrame], dict[str, dict[str, object]]] | None" = None
+    best: Callable[[Frame], dict[str, dict[str, object]]] | None = None
     page: str = "paper"
-    checks: "Callable[[pd.DataFrame], list[Check]]" = lambda frame: []
+    checks: Callable[[Frame], list[Check]] = lambda frame: []
 
 
 def pick(scale: Scale, full: Any, quick: Any, toy: Any) -> Any:
     """What belongs to the scale."""
     return {"full": full, "quick": quick, "toy": toy}[scale]
+
+
+def where(frame: Frame, **values: Value) -> Frame:
+    """The rows that have these values."""
+    for column, value in values.items():
+        frame = frame[frame[column] == value]
+    return frame
 
 
 @cache
@@ -88,44 +100,3 @@ def storage_of(folder: str, name: str, what: object) -> str:
     """Where a search keeps its evaluations; another file when what it evaluates has changed."""
     digest = hashlib.sha256(repr(what).encode()).hexdigest()[:8]
     return f"sqlite:///{folder}/{name.replace(' ', '_').replace('=', '')}_{digest}.db"
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table in Markdown."""
-    names = list(head)
-    lines: list[Iterable[object]] = [names, ["---"] * len(names), *rows]
-    return "\n".join(f"| {' | '.join(cell(value) for value in line)} |" for line in lines)
-
-
-def cell(value: object) -> str:
-    """A value for a reader: four digits, a dash where there is none."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")
-
-
-def figure(name: str, caption: str, page: str = "paper") -> str:
-    """A figure of the page, by the name `draw` gave it."""
-    return f"![{caption}]({page}/{name}.svg)\n\n*{caption}*"
-
-
-def verdict(holds: bool | None, words: str) -> str:
-    """The line that says whether a claim of the paper holds; None for one that holds in part."""
-    mark = {True: "Holds", False: "Does not hold", None: "Partly"}[holds]
-    return f"**{mark}.** {words}"
-
-
-def undecided(words: str) -> str:
-    """The line for a claim that these results cannot decide."""
-    return f"**Undecided.** {words}"
-
-
-def fact(holds: bool, words: str) -> str:
-    """The line that says whether one of our own statements is borne out."""
-    return f"**{'As stated' if holds else 'Not as stated'}.** {words}"
-
-
-def share_that_holds(holds: Iterable[bool]) -> bool | None:
-    """Whether all hold; None if some do."""
-    each = list(holds)
-    return True if all(each) else None if any(each) else False

@@ -1,39 +1,35 @@
 """The paper's figure on the geometry of R_p(x) = ‖x‖₁^p/‖x‖₂ in the plane."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sepnmf._typing import Floats
-from sepnmf.experiments.experiment import Experiment, Row, Scale, figure, pick, table, verdict
-from sepnmf.experiments.labels import COLOURS
+from sepnmf.experiments.experiment import Experiment, Figure, Frame, Row, Scale, pick
+from sepnmf.experiments.labels import COLOURS, panels
+from sepnmf.experiments.markdown import figure, section, table, verdict
 from sepnmf.model import ratio
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-POWERS = (1, 2, 3, 4)
+RATIOS = ("R1", "R2", "R3", "R4")
 STANDARD = {"l1": 1.0, "l2": 2.0, "linf": np.inf}
-SYMBOLS = {"R1": "R₁", "R2": "R₂", "R3": "R₃", "R4": "R₄", "l1": "‖x‖₁", "l2": "‖x‖₂", "linf": "‖x‖∞"}
 EXTENT = 1.25
 LEVEL = 1.0
 FLAT_LEVEL = 1.15  # of R₁, whose values lie between 1 and √2
-CURVES = {
-    "R1": (COLOURS["orange"], ":"),
-    "R2": (COLOURS["blue"], "-"),
-    "R3": (COLOURS["green"], "--"),
-    "R4": (COLOURS["red"], "-."),
-    "l1": (COLOURS["black"], "--"),
-    "l2": (COLOURS["purple"], "-."),
-    "linf": (COLOURS["sky"], "-"),
+CURVES = {  # symbol, colour and style
+    "R1": ("R₁", "orange", ":"),
+    "R2": ("R₂", "blue", "-"),
+    "R3": ("R₃", "green", "--"),
+    "R4": ("R₄", "red", "-."),
+    "l1": ("‖x‖₁", "black", "--"),
+    "l2": ("‖x‖₂", "purple", "-."),
+    "linf": ("‖x‖∞", "sky", "-"),
 }
 
 
 def trials(scale: Scale) -> list[Row]:
     """One trial per function of the plane."""
     points = pick(scale, 41, 21, 6)
-    names = [f"R{p}" for p in POWERS] + ["R2 nuclear", *STANDARD]
+    names = (*RATIOS, "R2 nuclear", *STANDARD)
     return [{"function": name, "points": points, "extent": EXTENT} for name in names]
 
 
@@ -55,7 +51,7 @@ def value_at(function: str, x: float, y: float) -> float | None:
     return ratio([[x, y]], p)
 
 
-def grids(frame: "pd.DataFrame") -> tuple[Floats, dict[str, Floats]]:
+def grids(frame: Frame) -> tuple[Floats, dict[str, Floats]]:
     """The axis, and the values of each function with y down the rows.
 
     No function here knows signs, so that one quadrant, mirrored, is the plane.
@@ -88,70 +84,62 @@ def reaches(axis: Floats, grid: Floats) -> tuple[float, float]:
     return reach(axis, grid[middle]), reach(axis * np.sqrt(2), np.diag(grid))
 
 
-def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
+def draw(frame: Frame) -> dict[str, Figure]:
     """Two panels: the level sets for each p, and one of them beside those of norms."""
-    from matplotlib.figure import Figure
-
-    page = Figure(figsize=(8.4, 5.0), layout="constrained")
-    left, right = page.subplots(1, 2, sharex=True, sharey=True)
+    names = {"(a) Varying p": RATIOS, "(b) Comparison with standard norms": ("R2", *STANDARD)}
     axis, values = grids(frame)
-    for name in ("R1", "R2", "R3", "R4"):
-        draw_level(left, axis, values[name], name)
-    for name in ("R2", *STANDARD):
-        draw_level(right, axis, values[name], name)
-    left.set_title("(a) Varying p")
-    right.set_title("(b) Comparison with standard norms")
-    for panel in (left, right):
-        panel.set_aspect("equal")
-        panel.set_xlabel("x₁")
+    picture, grid = panels([""], names, width=4.2, height=5.0, sharey=True)
+    for panel, _, title in grid:
+        for name in names[title]:
+            draw_level(panel, axis, values[name], name)
+        panel.set(aspect="equal", title=title, xlabel="x₁")
         panel.axhline(0, color="0.85", linewidth=0.8, zorder=0)
         panel.axvline(0, color="0.85", linewidth=0.8, zorder=0)
         panel.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False, handlelength=2.4
         )
-    left.set_ylabel("x₂")
-    return {"geometry": page}
+    grid[0][0].set_ylabel("x₂")
+    return {"geometry": picture}
 
 
 def draw_level(panel: Any, axis: Floats, grid: Floats, name: str) -> None:
     """One level set, with a handle for the legend; that of R₁ is a set of rays."""
-    colour, style = CURVES[name]
+    symbol, colour, style = CURVES[name]
     level = FLAT_LEVEL if name == "R1" else LEVEL
+    colour = COLOURS[colour]
     panel.contour(axis, axis, grid, levels=[level], colors=[colour], linestyles=[style], linewidths=1.8)
-    panel.plot([], [], color=colour, linestyle=style, linewidth=1.8, label=f"{SYMBOLS[name]} = {level:g}")
+    panel.plot([], [], color=colour, linestyle=style, linewidth=1.8, label=f"{symbol} = {level:g}")
 
 
-def tell(frame: "pd.DataFrame") -> str:
+def tell(frame: Frame) -> str:
     """What the level sets look like, in numbers."""
     axis, values = grids(frame)
     lines = []
-    for name, label in SYMBOLS.items():
+    for name, (label, _, _) in CURVES.items():
         along, across = reaches(axis, values[name])
         closed = np.isfinite(along)
         lines.append((label, *((along, across, across / along) if closed else (None, None, None))))
     flat = values["R1"]
-    bends = [across / along for along, across in (reaches(axis, values[f"R{p}"]) for p in POWERS[1:])]
+    bends = [across / along for along, across in (reaches(axis, values[name]) for name in RATIOS[1:])]
     pinched = bool(max(bends) < np.sqrt(0.5) - 1e-6 and np.isinf(reaches(axis, flat)).all())
     same = float(np.nanmax(np.abs(values["R2 nuclear"] - values["R2"])))
-    return "\n\n".join(
-        [
-            "## Geometry of R_p in the plane",
-            "The paper: the level sets “retain a sparsity-promoting geometry concentrated along the "
-            "coordinate axes, while their shapes vary with p”.",
-            figure("geometry", "Level sets of R_p, and of the usual norms, in the plane"),
-            f"Distance from the origin at which the function has the value {LEVEL:g}:",
-            table(("function", "along an axis", "along a diagonal", "diagonal / axis"), lines),
-            "R₁ does not depend on the length of x, and its level sets are rays: its values lie between "
-            f"{np.nanmin(flat):.4g} on the axes and {np.nanmax(flat):.4g} on the diagonals. For p ≥ 2 "
-            "the level sets are closed curves that bend inwards, and grow with p to the ball of ‖x‖₁. "
-            f"The nuclear ratio at diag(x₁, x₂) has the same values (largest difference {same:.1g}).",
-            verdict(
-                pinched,
-                "The level sets are thinner between the axes than the ball of ‖x‖₁ for every p: "
-                f"{yes(pinched)}. They become rounder, not sharper, as p grows: "
-                f"{yes(bends == sorted(bends))}.",
-            ),
-        ]
+    return section(
+        "## Geometry of R_p in the plane",
+        "The paper: the level sets “retain a sparsity-promoting geometry concentrated along the "
+        "coordinate axes, while their shapes vary with p”.",
+        figure("geometry", "Level sets of R_p, and of the usual norms, in the plane"),
+        f"Distance from the origin at which the function has the value {LEVEL:g}:",
+        table(("function", "along an axis", "along a diagonal", "diagonal / axis"), lines),
+        "R₁ does not depend on the length of x, and its level sets are rays: its values lie between "
+        f"{np.nanmin(flat):.4g} on the axes and {np.nanmax(flat):.4g} on the diagonals. For p ≥ 2 "
+        "the level sets are closed curves that bend inwards, and grow with p to the ball of ‖x‖₁. "
+        f"The nuclear ratio at diag(x₁, x₂) has the same values (largest difference {same:.1g}).",
+        verdict(
+            pinched,
+            "The level sets are thinner between the axes than the ball of ‖x‖₁ for every p: "
+            f"{yes(pinched)}. They become rounder, not sharper, as p grows: "
+            f"{yes(bends == sorted(bends))}.",
+        ),
     )
 
 
@@ -161,10 +149,10 @@ def yes(answer: bool) -> str:
 
 
 EXPERIMENT = Experiment(
-    name="geometry",
-    title="Level sets of the powered ratio in the plane (the paper's figure in section 2)",
-    trials=trials,
-    run=run,
-    draw=draw,
-    tell=tell,
+    "geometry",
+    "Level sets of the powered ratio in the plane (the paper's figure in section 2)",
+    trials,
+    run,
+    tell,
+    draw,
 )

@@ -44,33 +44,15 @@ PATTERNS = 59
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the images of a set are prepared.
-
-    Attributes
-    ----------
-    load : callable
-        Loads the set.
-    shape : tuple of two ints
-        Height and width to resize to; width and height for images wider than high.
-    angles : tuple of float
-        Degrees to rotate each image by, besides leaving it as it is.
-    per_class : int
-        Number of images kept of each gesture.
-    binary : bool
-        Whether the images are black and white, and stay so.
-    most : int or None
-        Number of images taken of each gesture before any is rotated or chosen; None for all.
-    cell : int
-        Height and width of LBP's cells.
-    """
+    """How the images of a set are prepared."""
 
     load: Callable[[], Gestures]
-    shape: tuple[int, int]
-    angles: tuple[float, ...]
-    per_class: int
-    binary: bool = False
-    most: int | None = None
-    cell: int = CELL
+    shape: tuple[int, int]  # height and width to resize to; width and height for images wider than high
+    angles: tuple[float, ...]  # degrees to rotate each image by, besides leaving it as it is
+    per_class: int  # images kept of each gesture
+    binary: bool = False  # whether the images are black and white, and stay so
+    most: int | None = None  # images taken of each gesture before any is rotated or chosen; None for all
+    cell: int = CELL  # height and width of LBP's cells
 
 
 BINARY: dict[str, Any] = {"shape": (75, 75), "angles": (), "per_class": 50, "binary": True}
@@ -85,29 +67,7 @@ RECIPES = {
 
 @cache
 def features(dataset: str, kind: Kind) -> tuple[Floats, Ints]:
-    """Feature matrix and labels of a set of gestures.
-
-    Parameters
-    ----------
-    dataset : {"binary", "gray", "goyal_2020", "hgm4"}
-        The public sets, or the paper's own.
-    kind : {"HOG", "LBP"}
-        Which features.
-
-    Returns
-    -------
-    F : ndarray of shape (images, features)
-        Features, nonnegative, no column zero. Read-only, as is y, for the answer is kept.
-    y : ndarray of shape (images,)
-        Which gesture each image shows.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the data are not in the folder named by SEPNMF_DATA; it says where to get them.
-    ValueError
-        If an argument is not as described.
-    """
+    """Images × features, nonnegative, no column zero, and the gesture of each image; both read-only."""
     check_choice(kind, "kind", ("HOG", "LBP"))
     images, labels, _ = chosen_images(dataset)
     cell = RECIPES[dataset].cell
@@ -118,18 +78,7 @@ def features(dataset: str, kind: Kind) -> tuple[Floats, Ints]:
 
 
 def originals(dataset: str) -> Ints:
-    """Which image of the set each row of `features(dataset, …)` is, or is a rotation of.
-
-    Parameters
-    ----------
-    dataset : {"binary", "gray", "goyal_2020", "hgm4"}
-        As in `features`.
-
-    Returns
-    -------
-    ndarray of shape (images,)
-        Indices into the images of the set as loaded.
-    """
+    """Which image of the set, as loaded, each row of `features(dataset, …)` is or is a rotation of."""
     return chosen_images(dataset)[2]
 
 
@@ -146,12 +95,8 @@ def chosen_images(dataset: str) -> tuple[list[Floats], Ints, Ints]:
 def prepare(data: Gestures, recipe: Recipe) -> tuple[list[Floats], Ints, Ints]:
     """Resize, rotate and choose; grey values from 0 to 255.
 
-    Returns
-    -------
-    images : list of ndarray
-        The chosen images, gesture by gesture, the most representative of each first.
-    labels, origins : ndarray of shape (len(images),)
-        Index of the gesture, and of the image of `data` that an image is a version of.
+    The images are gesture by gesture, the most representative of each first; then come their gestures, and
+    the images of `data` that they are versions of.
     """
     taken = [
         i for gesture in range(len(data.names)) for i in np.flatnonzero(data.labels == gesture)[: recipe.most]
@@ -189,26 +134,9 @@ def rotations(image: Floats, angles: tuple[float, ...]) -> list[Floats]:
 
 
 def representatives(images: Floats, k: int, share: float = 0.9) -> Ints:
-    """The k images that their leading principal components lose least of.
+    """The k images that their leading principal components lose least of, least squared error first.
 
-    Parameters
-    ----------
-    images : ndarray of shape (n, pixels)
-        Images of one gesture.
-    k : int
-        How many to choose, at most n.
-    share : float, default 0.9
-        As many components are taken as explain this share of the variance.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-        Indices, least squared error first; of equal errors the first image comes first.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than k images.
+    As many components are taken as explain this share of the variance.
     """
     if k > len(images):
         raise ValueError(
@@ -229,15 +157,6 @@ def hog(image: Floats) -> Floats:
 
     Cells of 8 × 8 pixels, blocks of 2 × 2 cells that overlap by one, 9 unsigned orientations, L2-Hys. Unlike
     MATLAB's, a pixel votes for one cell and one orientation only.
-
-    Parameters
-    ----------
-    image : ndarray of shape (height, width)
-        Grey values.
-
-    Returns
-    -------
-    ndarray of shape (36 × blocks,)
     """
     from skimage import feature
 
@@ -254,17 +173,6 @@ def lbp(image: Floats, cell: int = CELL) -> Floats:
     scaled to Euclidean norm one. Pixels at the edge of the image have no pattern. Unlike MATLAB's, a pixel
     votes for one cell only. The paper does not print the cell size; MATLAB's default, one cell, would give
     59 features instead of its 2048.
-
-    Parameters
-    ----------
-    image : ndarray of shape (height, width)
-        Whole grey values from 0 to 255.
-    cell : int, default 8
-        Height and width of a cell.
-
-    Returns
-    -------
-    ndarray of shape (59 × cells,)
     """
     from skimage import feature
 

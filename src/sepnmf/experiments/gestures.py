@@ -1,106 +1,35 @@
 """Hand-gesture classification with few features: the paper's four tables of accuracies and seconds."""
 
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from sepnmf.datasets._loaders import folder_of
 from sepnmf.experiments.experiment import (
     Experiment,
+    Figure,
+    Frame,
     Row,
     Scale,
-    figure,
+    Series,
     pick,
-    share_that_holds,
     stored_parameters,
-    table,
-    undecided,
-    verdict,
+    where,
 )
 from sepnmf.experiments.gesture_features import features, originals
-from sepnmf.experiments.labels import CYCLE, MARKERS, METHOD, panels, shared_legend
+from sepnmf.experiments.labels import METHOD, curve_style, panels, shared_legend
+from sepnmf.experiments.markdown import figure, section, table, verdict
 from sepnmf.experiments.selection_of_features import SHARES, kept_by_baseline, kept_by_ratio, number
 from sepnmf.experiments.svm import accuracies, all_splits, inner_accuracies
 from sepnmf.experiments.tune_gestures import KINDS, OUTER, SETS, search_name, variants
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 SPLITS = 50
 # The paper's own sets, used when they are there, with the parameters found on their stand-ins.
 STAND_IN = {"goyal_2020": "binary", "hgm4": "gray"}
 BASELINES = ("spa", "fgnsr", "merit")
 LONG = 0.3  # the share for which the tuned parameters also run the paper's hundred outer iterations
-# The paper's accuracies and seconds for 10, 20, 30, 40 and 50 % of the features.
-PAPER = {
-    ("binary", "HOG"): {
-        "spa": (0.6333, 0.8, 0.8333, 0.9, 0.9667),
-        "fgnsr": (0.6667, 0.8333, 0.8333, 0.9333, 0.9667),
-        "merit": (0.6667, 0.6667, 0.8667, 0.9, 0.9667),
-        "dca": (0.9867, 0.996, 0.996, 0.9947, 0.996),
-        "admm": (0.996, 0.996, 0.9947, 0.9947, 0.9947),
-        "random": (0.7333, 0.8333, 0.9667, 0.9667, 1.0),
-        "all": (1.0,) * 5,
-    },
-    ("binary", "LBP"): {
-        "spa": (0.9, 0.9333, 0.9667, 0.9667, 0.9667),
-        "fgnsr": (0.9, 0.9333, 0.9667, 0.9667, 0.9667),
-        "merit": (0.8333, 0.9, 0.9667, 0.9667, 0.9667),
-        "dca": (0.9613, 0.964, 0.9653, 0.9333, 0.9653),
-        "admm": (0.9613, 0.9653, 0.9653, 0.9653, 0.9653),
-        "random": (0.5667, 0.7, 0.6667, 0.8333, 0.8),
-        "all": (0.9,) * 5,
-    },
-    ("gray", "HOG"): {
-        "spa": (0.4, 0.44, 0.44, 0.56, 0.8),
-        "fgnsr": (0.32, 0.48, 0.76, 0.8, 0.8),
-        "merit": (0.56, 0.4, 0.64, 0.8, 0.72),
-        "dca": (0.7888, 0.888, 0.8304, 0.7616, 0.7792),
-        "admm": (0.8736, 0.8896, 0.8944, 0.8896, 0.896),
-        "random": (0.24, 0.28, 0.44, 0.68, 0.8),
-        "all": (0.84,) * 5,
-    },
-    ("gray", "LBP"): {
-        "spa": (0.52, 0.44, 0.48, 0.44, 0.72),
-        "fgnsr": (0.56, 0.44, 0.48, 0.48, 0.72),
-        "merit": (0.28, 0.6, 0.64, 0.68, 0.72),
-        "dca": (0.8416, 0.6224, 0.8592, 0.5552, 0.5968),
-        "admm": (0.8432, 0.856, 0.8592, 0.8528, 0.8592),
-        "random": (0.28, 0.44, 0.52, 0.56, 0.56),
-        "all": (0.8,) * 5,
-    },
-}
-PAPER_SECONDS = {
-    ("binary", "HOG"): {
-        "spa": (0.0387, 0.0583, 0.0822, 0.1078, 0.1979),
-        "fgnsr": (30.12, 27.57, 21.95, 18.36, 15.28),
-        "merit": (38.08, 35.26, 27.27, 18.73, 15.64),
-        "dca": (30.34, 18.18, 21.9, 18.52, 35.18),
-        "admm": (26.21, 26.83, 27.56, 27.09, 26.94),
-    },
-    ("binary", "LBP"): {
-        "spa": (0.0962, 0.226, 0.267, 0.5365, 0.6009),
-        "fgnsr": (14.51, 11.26, 10.41, 7.79, 5.73),
-        "merit": (127.97, 103.16, 85.88, 58.98, 43.9),
-        "dca": (29.29, 97.18, 97.63, 61.57, 98.78),
-        "admm": (72.09, 66.71, 71.01, 73.95, 71.06),
-    },
-    ("gray", "HOG"): {
-        "spa": (0.0946, 0.1212, 0.1487, 0.177, 0.1995),
-        "fgnsr": (33.03, 29.99, 21.38, 16.93, 14.24),
-        "merit": (37.63, 35.48, 27.88, 16.93, 13.74),
-        "dca": (41.32, 34.28, 35.35, 34.48, 35.54),
-        "admm": (28.39, 26.76, 28.32, 27.16, 25.92),
-    },
-    ("gray", "LBP"): {
-        "spa": (0.0753, 0.2696, 0.1391, 0.1789, 0.4812),
-        "fgnsr": (65.01, 49.69, 40.78, 35.67, 30.08),
-        "merit": (56.3, 53.52, 36.33, 27.77, 21.4),
-        "dca": (12.63, 62.49, 52.01, 64.58, 70.12),
-        "admm": (45.98, 44.63, 45.1, 3.34, 3.41),
-    },
-}
 
 
 def trials(scale: Scale) -> list[Row]:
@@ -113,14 +42,13 @@ def trials(scale: Scale) -> list[Row]:
         known = STAND_IN.get(dataset, dataset)
         for kind in pick(scale, KINDS, KINDS, KINDS[:1]):
             head: Row = {"set": dataset, "kind": kind, "splits": splits}
-            for method in pick(
+            baselines = pick(
                 scale, (*BASELINES, "random", "all"), ("spa", "random", "all"), ("spa", "random")
-            ):
+            )
+            for method in baselines:
                 one: Row = {"role": "baseline", "method": method, "p": 0, "mode": ""}
                 found += [head | one | {"share": share} for share in shares]
-            for method, p, mode in pick(
-                scale, variants(known, kind), variants(known, kind), [("dca", 1, "paper")]
-            ):
+            for method, p, mode in variants(known, kind)[: pick(scale, None, None, 1)]:
                 stored = stored_parameters("gestures")[search_name(known, kind, method, p, mode)]
                 variant = head | {"method": method, "p": p, "mode": mode}
                 for share in shares:
@@ -175,21 +103,18 @@ def run(
         grouped = all_splits(y, splits, together)
         honest = accuracies(F, y, columns, grouped)
         inner = inner_accuracies(F, y, columns, grouped, together) if role == "candidate" else [None] * splits
-        for i in range(splits):
-            row: Row = {
-                "split": i,
-                "accuracy": float(tests[i]),
-                "honest": float(honest[i]),
-                "inner": inner[i],
-            }
-            row |= {"columns": len(columns), "seconds": seconds, "like_spa": like_spa}
-            rows.append(row | ({"share": kept_share} if share is None else {}))
+        common: Row = {"columns": len(columns), "seconds": seconds, "like_spa": like_spa}
+        common |= {"share": kept_share} if share is None else {}
+        rows += [
+            {"split": i, "accuracy": float(tests[i]), "honest": float(honest[i]), "inner": inner[i], **common}
+            for i in range(splits)
+        ]
     return rows
 
 
-def nested(frame: "pd.DataFrame") -> "pd.DataFrame":
+def nested(frame: Frame) -> Frame:
     """For each split, the candidate that is best inside its training part (the first of equals)."""
-    rows = frame[frame["role"] == "candidate"]
+    rows = where(frame, role="candidate")
     keys = ["set", "kind", "method", "p", "mode", "share", "split"]
     ranked = rows.sort_values(
         [*keys, "inner", "candidate"], ascending=[True] * 7 + [False, True], kind="stable"
@@ -197,16 +122,15 @@ def nested(frame: "pd.DataFrame") -> "pd.DataFrame":
     return ranked.groupby(keys, sort=False).head(1).assign(role="nested")
 
 
-def means(frame: "pd.DataFrame", measure: str) -> "pd.Series[float]":
+def means(frame: Frame, measure: str) -> Series:
     """Mean of a measure by set, kind, method, mode, role and share."""
     import pandas as pd
 
     everything = pd.concat([frame, nested(frame)])
-    grouped = everything.groupby(["set", "kind", "method", "mode", "role", "share"])[measure]
-    return grouped.mean()
+    return everything.groupby(["set", "kind", "method", "mode", "role", "share"])[measure].mean()
 
 
-def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
+def draw(frame: Frame) -> dict[str, Figure]:
     """Accuracy over the number of features: the paper's protocol, and an honest one."""
     return {
         "gestures": draw_protocol(frame, "accuracy", ("baseline", "tuned")),
@@ -214,30 +138,35 @@ def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
     }
 
 
-def draw_protocol(frame: "pd.DataFrame", measure: str, roles: tuple[str, ...]) -> "Figure":
+def draw_protocol(frame: Frame, measure: str, roles: tuple[str, ...]) -> Figure:
     """A panel per set and kind of features, a curve per method."""
     values = means(frame, measure)
-    sets, kinds = list(dict.fromkeys(frame["set"])), list(dict.fromkeys(frame["kind"]))
-    picture, axes = panels(len(sets), len(kinds))
-    for line, dataset in zip(axes, sets, strict=True):
-        for panel, kind in zip(line, kinds, strict=True):
-            for i, (method, mode) in enumerate(lines_of(frame)):
-                for role in roles:
-                    if (dataset, kind, method, mode, role) not in values.index.droplevel("share"):
-                        continue
-                    curve = values[(dataset, kind, method, mode, role)]
-                    style: dict[str, Any] = {
-                        "color": CYCLE[i % len(CYCLE)],
-                        "marker": MARKERS[i % len(MARKERS)],
-                    }
-                    panel.plot(100 * curve.index, curve, label=label(method, mode), markersize=4, **style)
-            panel.set(title=f"{dataset}, {kind}", xlabel="features kept, %", ylabel="accuracy")
-            panel.grid(alpha=0.25)
-    shared_legend(picture, axes, columns=4)
+    picture, grid = panels(list(dict.fromkeys(frame["set"])), list(dict.fromkeys(frame["kind"])))
+    for panel, dataset, kind in grid:
+        for i, (method, mode) in enumerate(lines_of(frame)):
+            for role in roles:
+                if (curve := curve_of(values, dataset, kind, method, mode, role)) is not None:
+                    panel.plot(100 * curve.index, curve, label=label(method, mode), **curve_style(i))
+        panel.set(title=f"{dataset}, {kind}", xlabel="features kept, %", ylabel="accuracy")
+        panel.grid(alpha=0.25)
+    shared_legend(picture, columns=4)
     return picture
 
 
-def lines_of(frame: "pd.DataFrame") -> list[tuple[str, str]]:
+def curve_of(values: Series, *key: str) -> Any:
+    """The values by share of a set, kind, method, mode and role, if they were measured."""
+    return values[key] if key in values.index.droplevel("share") else None
+
+
+@cache
+def published() -> dict[tuple[str, ...], list[float]]:
+    """The paper's accuracies and seconds for each share, by measure, set, kind and method."""
+    text = (Path(__file__).parent / "published" / "gestures.csv").read_text(encoding="utf-8")
+    lines = [line.split(",") for line in text.splitlines()[1:]]
+    return {tuple(line[:4]): [float(value) for value in line[4:]] for line in lines}
+
+
+def lines_of(frame: Frame) -> list[tuple[str, str]]:
     """Method and mode of every row of the tables, in the paper's order."""
     there = set(zip(frame["method"], frame["mode"], strict=True))
     ratio = [(method, mode) for method in ("dca", "admm") for mode in ("paper", "exact")]
@@ -250,40 +179,38 @@ def label(method: str, mode: str) -> str:
     return METHOD[method] + (f", {mode} mode" if mode else "")
 
 
-def tell(frame: "pd.DataFrame") -> str:
+def tell(frame: Frame) -> str:
     """For each set and kind: accuracies beside the paper's, the honest ones, and seconds."""
     accuracy, honest, seconds = (means(frame, measure) for measure in ("accuracy", "honest", "seconds"))
     parts = [HEAD.format(splits=frame["split"].nunique(), outer=OUTER)]
     for dataset, kind in dict.fromkeys(zip(frame["set"], frame["kind"], strict=True)):
-        part = frame[(frame["set"] == dataset) & (frame["kind"] == kind)]
-        counts = part[part["method"] == "random"].groupby("share")["columns"].first()
+        part = where(frame, set=dataset, kind=kind)
+        counts = where(part, method="random").groupby("share")["columns"].first()
         head = ("", "method", *(f"r = {count}" for count in counts))
         parts.append(f"### {dataset}, {kind} ({len(counts)} numbers of features)")
-        for title, values, paper, roles in (
-            ("Accuracy, tuned on the test as in the paper", accuracy, PAPER, ("baseline", "tuned")),
-            ("Accuracy, honest", honest, None, ("baseline", "nested")),
-            ("Seconds", seconds, PAPER_SECONDS, ("baseline", "tuned")),
+        for title, values, measure, role in (
+            ("Accuracy, tuned on the test as in the paper", accuracy, "accuracy", "tuned"),
+            ("Accuracy, honest", honest, "", "nested"),
+            ("Seconds", seconds, "seconds", "tuned"),
         ):
             rows = []
             for method, mode in lines_of(part):
-                said = paper[(STAND_IN.get(dataset, dataset), kind)].get(method) if paper else None
+                said = published().get((measure, STAND_IN.get(dataset, dataset), kind, method))
                 if said and mode in ("", "paper"):
                     rows.append(("paper", METHOD[method], *said[: len(counts)]))
-                for role in roles:
-                    key = (dataset, kind, method, mode, role)
-                    if key in values.index.droplevel("share") and (said or not paper):
-                        rows.append(("ours", label(method, mode), *map(float, values[key][counts.index])))
+                for kept in ("baseline", role):
+                    curve = curve_of(values, dataset, kind, method, mode, kept)
+                    if curve is not None and (said or not measure):
+                        rows.append(("ours", label(method, mode), *map(float, curve[counts.index])))
             parts.append(f"{title}\n\n" + table(head, rows))
         parts += [judge(accuracy, honest, dataset, kind), judge_seconds(seconds, dataset, kind)]
         parts.append(tell_start(part))
-    parts.append(figure("gestures", "Accuracy over the share of features kept, tuned on the test"))
-    parts.append(
-        figure(
-            "gestures-honest",
-            "Accuracy over the share of features kept, honest: parameters by nested cross-validation",
-        )
+    honest_caption = "Accuracy over the share of features kept, honest: parameters by nested cross-validation"
+    return section(
+        *parts,
+        figure("gestures", "Accuracy over the share of features kept, tuned on the test"),
+        figure("gestures-honest", honest_caption),
     )
-    return "\n\n".join(parts)
 
 
 HEAD = """## Hand-gesture classification
@@ -321,7 +248,7 @@ CLAIMS = {
 }
 
 
-def judge(accuracy: "pd.Series[float]", honest: "pd.Series[float]", dataset: str, kind: str) -> str:
+def judge(accuracy: Series, honest: Series, dataset: str, kind: str) -> str:
     """Whether the best of the proposed methods beats the best baseline at every rank, tuned and honestly."""
     claim, slack = CLAIMS[STAND_IN.get(dataset, dataset)]
     words, holds = [], []
@@ -334,18 +261,18 @@ def judge(accuracy: "pd.Series[float]", honest: "pd.Series[float]", dataset: str
             f"{name}: accuracy of the better of DCA and ADMM-P (paper mode) / of the best baseline, by rank: "
             + ", ".join(f"{mine:.3f} / {theirs:.3f}" for mine, theirs in zip(ours, rivals, strict=True))
         )
-    return verdict(share_that_holds(holds), f"{claim} {'. '.join(words)}.")
+    return verdict(holds, f"{claim} {'. '.join(words)}.")
 
 
-def best_by_rank(values: "pd.Series[float]", role: str, methods: tuple[str, ...]) -> "pd.Series[float]":
+def best_by_rank(values: Series, role: str, methods: tuple[str, ...]) -> Series:
     """The best accuracy for each share among some methods, in paper mode."""
     frame = values.reset_index(name="value")
     rows = frame["method"].isin(methods) & (frame["role"] == role) & frame["mode"].isin(["", "paper"])
-    best: pd.Series[float] = frame[rows].groupby("share")["value"].max()
+    best: Series = frame[rows].groupby("share")["value"].max()
     return best
 
 
-def judge_seconds(seconds: "pd.Series[float]", dataset: str, kind: str) -> str:
+def judge_seconds(seconds: Series, dataset: str, kind: str) -> str:
     """Whether runtimes are comparable to FGNSR's and MERIT's."""
     mean = seconds[(dataset, kind)].groupby(["method", "mode", "role"]).mean()
     each = {
@@ -360,23 +287,20 @@ def judge_seconds(seconds: "pd.Series[float]", dataset: str, kind: str) -> str:
         for part, note in ((each["tuned"], f" (K = {OUTER})"), (each["long"], " (K = 100)"), (slow, ""))
         if part
     )
-    if not slow or not each["long"]:
-        return undecided(f"{words}. The paper's K = 100 was not run for this comparison.")
-    bound = 2 * max(slow.values())
-    return verdict(share_that_holds(value <= bound for value in each["long"].values()), f"{words}.")
+    bound = 2 * max(slow.values(), default=0)
+    decided = bool(slow and each["long"])
+    words += "." if decided else ". The paper's K = 100 was not run for this comparison."
+    return verdict([value <= bound for value in each["long"].values()], words, decided=decided)
 
 
-def tell_start(part: "pd.DataFrame") -> str:
+def tell_start(part: Frame) -> str:
     """How much of the selection is SPA's, and what a hundred outer iterations change."""
-    tuned_rows = part[part["role"] == "tuned"].groupby(["method", "mode"])[["like_spa", "accuracy"]].mean()
-    words = [f"{label(method, mode)} {row['like_spa']:.0%}" for (method, mode), row in tuned_rows.iterrows()]
+    variant = ["method", "mode"]
+    tuned = where(part, role="tuned")
+    words = [f"{label(*key)} {share:.0%}" for key, share in tuned.groupby(variant)["like_spa"].mean().items()]
     text = f"Share of the tuned selection that SPA, which gives the start, selects too: {', '.join(words)}."
-    longer = part[part["role"] == "long"].groupby(["method", "mode"])["accuracy"].mean()
-    short = (
-        part[(part["role"] == "tuned") & (part["share"] == LONG)]
-        .groupby(["method", "mode"])["accuracy"]
-        .mean()
-    )
+    longer = where(part, role="long").groupby(variant)["accuracy"].mean()
+    short = where(tuned, share=LONG).groupby(variant)["accuracy"].mean()
     if len(longer):
         changes = [f"{label(*key)} {short[key]:.3f} → {longer[key]:.3f}" for key in longer.index]
         text += f" With K = 100 at {LONG:.0%} of the features: {', '.join(changes)}."
@@ -384,11 +308,11 @@ def tell_start(part: "pd.DataFrame") -> str:
 
 
 EXPERIMENT = Experiment(
-    name="gestures",
-    title="Hand-gesture classification with 10 to 50 % of the features (tables 4, 5, 7 and 8)",
-    trials=trials,
-    run=run,
-    draw=draw,
-    tell=tell,
+    "gestures",
+    "Hand-gesture classification with 10 to 50 % of the features (tables 4, 5, 7 and 8)",
+    trials,
+    run,
+    tell,
+    draw,
     data=("gestures_binary", "gestures_gray"),
 )

@@ -1,15 +1,10 @@
 """Words, colours and curves that the tables and figures share."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Sequence
+from itertools import product
+from typing import Any
 
-from sepnmf.experiments.recovery import NEAREST
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from sepnmf.experiments.experiment import Axes, Figure, Frame
 
 # Okabe and Ito's colours, told apart by colour-blind readers too; grey and olive are added to them.
 COLOURS = {
@@ -38,7 +33,6 @@ METHOD = {
     "auto": "auto (ours)",
     "random": "Random",
     "all": "All features",
-    NEAREST: NEAREST,
 }
 
 
@@ -48,23 +42,38 @@ def variant(method: str, p: float | None = None) -> str:
 
 
 def panels(
-    rows: int, columns: int, width: float = 5.2, height: float = 3.4
-) -> "tuple[Figure, list[list[Axes]]]":
-    """A figure with a grid of axes, without the state pyplot keeps."""
+    rows: Collection[Any],
+    columns: Collection[Any],
+    width: float = 5.2,
+    height: float = 3.4,
+    sharey: bool = False,
+) -> tuple[Figure, list[tuple[Any, Any, Any]]]:
+    """A figure with a grid of axes, each with what its row and column stand for; without pyplot's state."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    grid: Any = figure.subplots(rows, columns, squeeze=False)
-    return figure, grid.tolist()
+    picture = Figure(figsize=(width * len(columns), height * len(rows)), layout="constrained")
+    axes = picture.subplots(len(rows), len(columns), squeeze=False, sharey=sharey).flat
+    return picture, [(panel, *cell) for panel, cell in zip(axes, product(rows, columns), strict=True)]
+
+
+def one_panel(width: float, height: float) -> tuple[Figure, Any]:
+    """A figure with one pair of axes."""
+    picture, [(panel, _, _)] = panels([""], [""], width, height)
+    return picture, panel
+
+
+def curve_style(i: int) -> dict[str, Any]:
+    """Colour and marker of the i-th curve."""
+    return {"color": CYCLE[i % len(CYCLE)], "marker": MARKERS[i % len(MARKERS)], "markersize": 4}
 
 
 def curves(
-    axes: "Axes",
-    frame: "pd.DataFrame",
+    axes: Axes,
+    frame: Frame,
     x: str,
     y: str,
     by: Sequence[str] = ("method", "p"),
-    order: Iterable[tuple[Any, ...]] | None = None,
+    order: Iterable[tuple[Any, ...]] = (),
 ) -> None:
     """The mean of y over x, a curve per variant.
 
@@ -72,13 +81,12 @@ def curves(
     """
     means = frame.groupby([*by, x], dropna=False)[y].mean().reset_index()
     groups = dict(iter(means.groupby([*by], dropna=False)))  # iter: with `keys`, it looks like a mapping
-    for i, key in enumerate(order if order is not None else groups):
+    for i, key in enumerate(order):
         if key not in groups:
             continue
         part = groups[key].sort_values(x)
-        style: dict[str, Any] = {"color": CYCLE[i % len(CYCLE)], "marker": MARKERS[i % len(MARKERS)]}
-        style["linestyle"] = "-" if i < len(CYCLE) else "--"
-        axes.plot(part[x], part[y], label=variant(*key[:2]), markersize=4, linewidth=1.4, alpha=0.9, **style)
+        style = curve_style(i) | {"linestyle": "-" if i < len(CYCLE) else "--"}
+        axes.plot(part[x], part[y], label=variant(*key[:2]), linewidth=1.4, alpha=0.9, **style)
     axes.set_xlabel({"noise": "noise ε"}.get(x, x))
     axes.set_ylabel({"success": "success rate", "mrsa": "MRSA", "rae": "RAE"}.get(y, y))
     axes.grid(alpha=0.25)
@@ -90,10 +98,9 @@ def curves(
         axes.set_yscale("log")
 
 
-def shared_legend(figure: "Figure", axes: "list[list[Axes]]", columns: int = 5) -> None:
+def shared_legend(picture: Figure, columns: int = 5) -> None:
     """One legend below all panels, each curve once."""
-    handles: dict[str, Artist] = {}
-    for line in axes:
-        for panel in line:
-            handles |= dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True))
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns, frameon=False)
+    handles: dict[str, Any] = {}
+    for panel in picture.axes:
+        handles |= dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True))
+    picture.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns, frameon=False)

@@ -1,13 +1,9 @@
 """Noise-free recovery: the paper's tables 1 and 2."""
 
-from typing import TYPE_CHECKING
-
 from sepnmf.experiments import recovery
-from sepnmf.experiments.experiment import Experiment, Row, Scale, pick, table, verdict
+from sepnmf.experiments.experiment import Experiment, Frame, Row, Scale, pick
 from sepnmf.experiments.labels import DATA, METHOD, NORM, variant
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sepnmf.experiments.markdown import section, table, verdict
 
 # The paper's success rate and seconds by norm, method, power and data type.
 PAPER = {
@@ -31,17 +27,16 @@ PAPER = {
 def trials(scale: Scale) -> list[Row]:
     """Every variant of the two algorithms on 50 instances of each type."""
     seeds = pick(scale, 50, 5, 2)
-    norms = pick(scale, recovery.NORMS, recovery.NORMS, ("l1",))
     return [
         recovery.ratio_trial(data, norm, method, p, mode, "noise-free") | {"noise": 0.0, "seed": seed}
-        for norm in norms
+        for norm in recovery.norms_of(scale)
         for data in recovery.TYPES
         for method, p, mode in recovery.variants(norm)
         for seed in range(seeds)
     ]
 
 
-def tell(frame: "pd.DataFrame") -> str:
+def tell(frame: Frame) -> str:
     """Both tables, the paper's figures beside ours."""
     means = frame.groupby(["norm", "data", "method", "p", "mode"])[["success", "seconds"]].mean()
     parts = [f"## Noise-free recovery (Tables 1 and 2)\n\n{frame['seed'].nunique()} instances per cell."]
@@ -51,16 +46,16 @@ def tell(frame: "pd.DataFrame") -> str:
         for (method, p), values in PAPER[norm].items():
             for data, said in values.items():
                 cells = [said]
-                for mode in ("paper", "exact"):
-                    alone = "paper" if method == "admm" and p == 1 else mode  # one mode for both
-                    key = (norm, data, method, p, alone)
+                for mode in recovery.MODES:
+                    only = "paper" if (method, p) == ("admm", 1) else mode  # one mode for both
+                    key = (norm, data, method, p, only)
                     cells.append(tuple(means.loc[key]) if key in means.index else (None, None))
                 success, ours = said[0], float(cells[1][0])
-                where = f"{variant(method, p)} on {DATA[data]}, {NORM[norm]} norm"
+                place = f"{variant(method, p)} on {DATA[data]}, {NORM[norm]} norm"
                 if success == 1 and ours < 1:
-                    missed.append(f"{where} ({ours:.2f})")
+                    missed.append(f"{place} ({ours:.2f})")
                 elif abs(success - ours) > 0.1:
-                    different.append(f"{where}: {success:.2f} in the paper, {ours:.2f} here")
+                    different.append(f"{place}: {success:.2f} in the paper, {ours:.2f} here")
                 successes, seconds = zip(*cells, strict=True)
                 lines.append((DATA[data], METHOD[method], p, *successes, *seconds))
         modes = ("ours, paper mode", "exact mode")
@@ -74,13 +69,13 @@ def tell(frame: "pd.DataFrame") -> str:
     )
     if different:
         words += f" Other rates differ: {'; '.join(different)}."
-    return "\n\n".join([*parts, verdict(None if missed else True, words)])
+    return section(*parts, verdict([True, not missed], words))
 
 
 EXPERIMENT = Experiment(
-    name="noise-free",
-    title="Noise-free recovery, both norms, both data types (tables 1 and 2)",
-    trials=trials,
-    run=recovery.recover,
-    tell=tell,
+    "noise-free",
+    "Noise-free recovery, both norms, both data types (tables 1 and 2)",
+    trials,
+    recovery.recover,
+    tell,
 )

@@ -2,20 +2,15 @@
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
-from itertools import groupby
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from sepnmf.experiments.experiment import Experiment, table
+from sepnmf.experiments.experiment import Experiment, Frame
+from sepnmf.experiments.markdown import table
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-WIDTH = 100  # characters of a line of prose
 # A word that Markdown would read as a list, a heading or a quotation at the beginning of a line.
 MARK = re.compile(r" (?=(?:[-+*>]|#{1,6}|\d+[.)])(?: |$))")
 CODE = re.compile(r"`[^`]+`")
-ITEM = re.compile(r"\s*(?:[-+*]|\d+[.)]) +")
+ITEM = r" *(?:[-+*]|\d+[.)]) +"
 
 PAPER = """# The paper, re-run
 
@@ -67,7 +62,7 @@ INTRODUCTIONS = {"paper": PAPER, "auto": AUTO}
 
 def write_page(
     name: str,
-    sections: "Sequence[tuple[Experiment, pd.DataFrame]]",
+    sections: Sequence[tuple[Experiment, Frame]],
     missing: Sequence[Experiment],
     command: str,
 ) -> str:
@@ -83,76 +78,26 @@ def write_page(
     return wrapped("\n\n".join(part.strip() for part in parts) + "\n")
 
 
-def wrapped(text: str, width: int = WIDTH) -> str:
-    r"""Markdown with its paragraphs and list items in lines of at most `width` characters.
+def wrapped(text: str, width: int = 100) -> str:
+    """Markdown with its paragraphs and list items in lines of at most `width` characters.
 
-    Tables, code, headings, images and HTML stay as they are, and so does a word that is longer than a line.
-
-    Parameters
-    ----------
-    text : str
-        Markdown without nested code.
-    width : int, default 100
-        Longest line.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> print(wrapped("# A heading that stays\n\n- an item of\n  a list", 10))
-    # A heading that stays
-    <BLANKLINE>
-    - an item
-      of a
-      list
+    Tables, code, headings and images stay as they are, and so does a word that is longer than a line.
     """
-    parts = []
-    for verbatim, run in groupby(classified(text), key=lambda pair: pair[0]):
-        lines = "".join(line for _, line in run)
-        parts.append(lines if verbatim else filled(lines, width))
-    return "".join(parts)
-
-
-def classified(text: str) -> Iterator[tuple[bool, str]]:
-    """Each line, and whether it stays as it is."""
-    fenced, blank = False, True
-    for line in text.splitlines(keepends=True):
-        fence = line.lstrip().startswith(("```", "~~~"))
-        code = blank and line.startswith("    ")
-        yield fenced or fence or code or line.lstrip().startswith(("|", "#", "![", "<", ">")), line
-        fenced ^= fence
-        blank = not line.strip() or code
+    done = [
+        part
+        if part.startswith(("\n", "|", "#", "![", "    "))
+        else "\n".join(filled(block, width) for block in re.split(rf"\n(?={ITEM})", part))
+        for part in re.split(r"(\n\n+)", text.rstrip("\n"))
+    ]
+    return "".join(done) + "\n"
 
 
 def filled(text: str, width: int) -> str:
-    """Paragraphs and list items in lines of at most `width` characters."""
-    blocks: list[str] = []
-    for line in text.splitlines(keepends=True):
-        starts = not blocks or not line.strip() or not blocks[-1].strip() or ITEM.match(line)
-        if starts:
-            blocks.append(line)
-        else:
-            blocks[-1] += line
-    return "".join(fill_block(block, width) for block in blocks)
-
-
-def fill_block(block: str, width: int) -> str:
-    """One paragraph or item."""
-    if not block.strip():
-        return block
-    item = ITEM.match(block)
+    """One paragraph or list item."""
+    item = re.match(ITEM, text)
     head = item.group() if item else ""
     # "\0" is a blank at which no line is broken.
-    words = MARK.sub("\0", " ".join(block[len(head) :].split()))
+    words = MARK.sub("\0", " ".join(text[len(head) :].split()))
     words = CODE.sub(lambda code: code.group().replace(" ", "\0"), words)
-    lines = textwrap.wrap(
-        words,
-        width,
-        initial_indent=head,
-        subsequent_indent=" " * len(head),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return "\n".join(lines).replace("\0", " ") + "\n" * block.endswith("\n")
+    wrap = textwrap.TextWrapper(width, head, " " * len(head), break_long_words=False, break_on_hyphens=False)
+    return wrap.fill(words).replace("\0", " ")

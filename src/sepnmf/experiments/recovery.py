@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sepnmf._typing import Floats, Ints
 from sepnmf.datasets import make_dirichlet, make_midpoint
-from sepnmf.experiments.experiment import Row, stored_parameters
+from sepnmf.experiments.experiment import Frame, Row, Scale, Series, pick, stored_parameters
 from sepnmf.metrics import mrsa, rae
 from sepnmf.registry import select
 from sepnmf.selection import Selection
@@ -17,6 +17,7 @@ LEVELS = tuple(np.logspace(-2, 0, 20).tolist())  # the paper's noise levels
 SWITCH = LEVELS[12]  # 0.1833, where the paper changes the parameters on Type 1
 POWERS = (1, 2, 3, 4)
 NORMS = ("l1", "nuclear")
+MODES = ("paper", "exact")
 TYPES = ("type1", "type2")
 BASELINES = ("spa", "fgnsr", "merit", "vca", "xray")
 NEAREST = "nearest the mean"  # not a method: what a success on Type 1 beyond ε ≈ 0.43 is worth
@@ -58,6 +59,11 @@ def parameter_names(method: str) -> tuple[str, ...]:
     return ("lam", "rho1", "rho2", "rho3") if method == "admm" else ("lam", "rho", "beta")
 
 
+def rounded(row: Series, names: tuple[str, ...]) -> dict[str, float]:
+    """Parameters to six digits."""
+    return {name: float(f"{row[name]:.6g}") for name in names}
+
+
 def modes(method: str, p: int, norm: str = "l1") -> tuple[str, ...]:
     """Both modes; only one for ADMM-P with p = 1, and for DCA with the nuclear norm.
 
@@ -65,7 +71,34 @@ def modes(method: str, p: int, norm: str = "l1") -> tuple[str, ...]:
     iteration of an exact DCA is hundreds of singular value decompositions.
     """
     alone = (method == "admm" and p == 1) or (method == "dca" and norm == "nuclear")
-    return ("paper",) if alone else ("paper", "exact")
+    return MODES[:1] if alone else MODES
+
+
+def of_mode(frame: Frame, mode: str) -> Frame:
+    """Rows of a mode; ADMM-P with p = 1 has one for both."""
+    return frame[(frame["mode"] == mode) | ((frame["method"] == "admm") & (frame["p"] == 1))]
+
+
+def norms_of(scale: Scale) -> tuple[str, ...]:
+    """The norms that are measured."""
+    norms: tuple[str, ...] = pick(scale, NORMS, NORMS, NORMS[:1])
+    return norms
+
+
+def norms_in(frame: Frame) -> list[str]:
+    """The norms that were measured."""
+    return [norm for norm in NORMS if norm in set(frame["norm"])]
+
+
+def regime(noise: float, data: str = "type1") -> str:
+    """What the parameters are tuned for: on Type 1 the paper has two configurations."""
+    return "all" if data == "type2" else "low" if noise < SWITCH else "high"
+
+
+def ablation_seeds(scale: Scale, data: str, norm: str, mode: str) -> range:
+    """Seeds of an ablation: fewer for what the paper does not show of the nuclear norm, which is slow."""
+    slow = norm == "nuclear" and (mode == "exact" or data == "type2")
+    return range(pick(scale, 3 if slow else 25, 1 if slow else 2, 1))
 
 
 def variants(norm: str) -> list[tuple[str, int, str]]:

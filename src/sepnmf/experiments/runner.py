@@ -8,21 +8,18 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from sepnmf._parallel import available_cores
 from sepnmf.datasets._loaders import available
-from sepnmf.experiments.experiment import Experiment, Row, Scale
+from sepnmf.experiments.experiment import Experiment, Frame, Row, Scale
 from sepnmf.experiments.page import write_page
 from sepnmf.experiments.store import Store
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PACKAGES = ("sepnmf", "numpy", "scipy", "scikit-learn", "numba", "optuna", "scikit-image", "pandas", "joblib")
 EXTRAS = ("matplotlib", "optuna", "pandas", "pyarrow", "skimage")  # what an experiment may import
@@ -42,40 +39,25 @@ def reproduce(
     resume: bool = False,
     progress: Progress = lambda experiment, done, total: None,
     say: Callable[[str], None] = lambda line: None,
-) -> dict[str, "pd.DataFrame"]:
-    """Run experiments and write what they measured.
+) -> dict[str, Frame]:
+    """Run experiments and write what they measured; return the tidy table of each experiment that ran.
+
+    `out` gets results.sqlite and, for each page that an experiment belongs to, `PAGE.md` and a folder `PAGE`
+    with a CSV and a Parquet file per experiment, figures as SVG and PNG, and manifest.json.
 
     Parameters
     ----------
-    experiments : sequence of Experiment
-        What to run.
-    out : Path
-        Folder for results.sqlite and, for each page that an experiment belongs to, `PAGE.md` and a folder
-        `PAGE` with a CSV and a Parquet file per experiment, figures as SVG and PNG, and manifest.json.
-    page : sequence of Experiment, optional
+    page
         What the pages have a section on, if all its results are there; by default `experiments`.
-    scale : {"full", "quick", "toy"}, default "full"
-        How many levels and trials.
-    jobs : int, default 1
+    jobs
         Trials that run at a time, through joblib's backend. The results do not depend on it, but for seconds.
-    workers : int, optional
+    workers
         How many workers a cluster has, if joblib's backend is one; for the manifest.
-    resume : bool, default False
-        Go on with the results in `out`; nothing that is there is measured again.
-    progress : callable, optional
-        Called with the experiment, the trials done and their number.
-    say : callable, optional
+    resume
+        Go on with the results in `out`; nothing that is there is measured again. Without it, or if they are
+        of another scale, results in `out` raise FileExistsError.
+    say
         Called with a line for the user, such as why an experiment is left out.
-
-    Returns
-    -------
-    dict of DataFrame
-        The tidy table of each experiment that ran.
-
-    Raises
-    ------
-    FileExistsError
-        If `out` holds results and `resume` is false, or results of another scale.
     """
     notes = {}
     for name in dict.fromkeys(experiment.page for experiment in experiments):
@@ -115,19 +97,9 @@ def reproduce(
 
 
 def rewrite(experiments: Sequence[Experiment], out: Path) -> list[Path]:
-    """Write pages and figures again from the tables in `out`; nothing is measured.
+    """Write pages and figures again from the tables in `out`, and return the pages; nothing is measured.
 
-    Parameters
-    ----------
-    experiments : sequence of Experiment
-        What the pages have a section on, if its Parquet file is there.
-    out : Path
-        Folder with the folders of the pages, as `reproduce` leaves them.
-
-    Returns
-    -------
-    list of Path
-        The pages. A page without a table is left as it is.
+    A page without a table is left as it is.
     """
     import pandas as pd
 
@@ -142,7 +114,7 @@ def rewrite(experiments: Sequence[Experiment], out: Path) -> list[Path]:
 def write_sections(
     out: Path,
     name: str,
-    sections: "Sequence[tuple[Experiment, pd.DataFrame]]",
+    sections: Sequence[tuple[Experiment, Frame]],
     wanted: Sequence[Experiment],
 ) -> Path:
     """Write one page, with the command of its last run."""
@@ -182,7 +154,7 @@ def run_one(run: Callable[..., list[Row]], trial: Row, extra: dict[str, str]) ->
         return trial, run(**trial, **extra)
 
 
-def write_results(experiment: Experiment, frame: "pd.DataFrame", folder: Path) -> None:
+def write_results(experiment: Experiment, frame: Frame, folder: Path) -> None:
     """A tidy table as CSV and Parquet, the figures as SVG and PNG, and parameters that were found."""
     frame.to_csv(folder / f"{experiment.name}.csv", index=False, float_format="%.6g")
     frame.to_parquet(folder / f"{experiment.name}.parquet", index=False)
@@ -193,7 +165,7 @@ def write_results(experiment: Experiment, frame: "pd.DataFrame", folder: Path) -
     write_figures(experiment, frame, folder)
 
 
-def write_figures(experiment: Experiment, frame: "pd.DataFrame", folder: Path) -> None:
+def write_figures(experiment: Experiment, frame: Frame, folder: Path) -> None:
     """The figures as SVG and PNG; the same table gives the same files."""
     import matplotlib as mpl
 
@@ -207,6 +179,7 @@ def begin_manifest(
     folder: Path, names: list[str], scale: Scale, jobs: int, workers: int | None
 ) -> dict[str, Any]:
     """Add what makes the results to the list of runs in manifest.json, before anything is measured."""
+    known = {found.name: found.version for found in distributions()}
     note: dict[str, Any] = {
         "command": command(),
         "experiments": names,
@@ -218,12 +191,8 @@ def begin_manifest(
         "began": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "python": platform.python_version(),
-        "versions": {name: known for name in PACKAGES if (known := package_version(name))},
-        "machine": {
-            "system": platform.system(),
-            "processor": platform.machine(),
-            "cores": available_cores(),
-        },
+        "versions": {name: known[name] for name in PACKAGES if name in known},
+        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": available_cores()},
     }
     write(folder / MANIFEST, json.dumps([*runs(folder), note], indent=1) + "\n")
     return note
@@ -258,24 +227,10 @@ def command() -> str:
 
 def commit() -> str | None:
     """The commit of the checkout this code runs from, marked when files are changed; None outside of one."""
-    here = Path(__file__).parent
+    git = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
+    quiet = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     try:
-        told = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
-        )
+        told = subprocess.run(git, capture_output=True, text=True, check=True, env=quiet)
     except (OSError, subprocess.CalledProcessError):
         return None
     return told.stdout.strip()
-
-
-def package_version(name: str) -> str | None:
-    """Version of an installed package."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

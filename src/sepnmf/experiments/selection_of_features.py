@@ -49,7 +49,7 @@ def kept_by_ratio(
     found = {}
     for share in shares:
         r = number(F, share)
-        anchors = spa_until_rank(F, r)
+        anchors = project_successively(Dense(F), r, "none")[0]  # r of them, or as many as F has rank
         if anchors.size not in runs:
             X = np.zeros((F.shape[1],) * 2)
             X[anchors] = nnls(F[:, anchors], F)
@@ -73,11 +73,6 @@ def kept_by_baseline(dataset: str, kind: str, method: str, share: float) -> Kept
         return Kept(columns, time.perf_counter() - began)
     found = choose(F, r, method, max_iter=BASELINE_ITERATIONS, n_jobs=1)
     return Kept(found.anchors, found.seconds)
-
-
-def spa_until_rank(F: Floats, r: int) -> Ints:
-    """SPA's columns: r of them, or as many as F has rank."""
-    return project_successively(Dense(F), r, "none")[0]
 
 
 def number(F: Floats, share: float) -> int:

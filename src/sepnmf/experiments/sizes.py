@@ -1,28 +1,11 @@
 """Ablation: three sizes of the matrix, both norms."""
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
 from sepnmf.experiments import recovery
-from sepnmf.experiments.experiment import (
-    Experiment,
-    Row,
-    Scale,
-    figure,
-    pick,
-    share_that_holds,
-    table,
-    undecided,
-    verdict,
-)
-from sepnmf.experiments.labels import CYCLE, DATA, MARKERS, NORM, panels, variant
-from sepnmf.experiments.noise_sweep import regime
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from sepnmf.experiments.experiment import Axes, Experiment, Figure, Frame, Row, Scale, pick, where
+from sepnmf.experiments.labels import DATA, NORM, curve_style, panels, variant
+from sepnmf.experiments.markdown import figure, section, table, verdict
 
 LEVELS = tuple(np.logspace(-2, 0, 12).tolist())
 VARIANTS = [("dca", 1), ("admm", 2)]
@@ -30,51 +13,47 @@ VARIANTS = [("dca", 1), ("admm", 2)]
 
 def trials(scale: Scale) -> list[Row]:
     """DCA and ADMM-P (p = 2) on small, medium and large data; the slow nuclear norm on fewer instances."""
-    found: list[Row] = []
-    for norm in pick(scale, recovery.NORMS, recovery.NORMS, ("l1",)):
-        for size in pick(scale, tuple(recovery.SIZES), tuple(recovery.SIZES), ("small",)):
-            for data in recovery.TYPES:
-                for method, p in VARIANTS:
-                    for mode in recovery.modes(method, p, norm):
-                        few = 1 if size == "large" else 3
-                        seeds = pick(scale, few if norm == "nuclear" else 20, 1, 1)
-                        for noise in pick(scale, LEVELS, LEVELS[2::5], LEVELS[5:6]):
-                            tuned_for = regime(noise) if data == "type1" else "all"
-                            head = recovery.ratio_trial(data, norm, method, p, mode, tuned_for)
-                            head |= {"size": size, "noise": noise}
-                            found += [head | {"seed": seed} for seed in range(seeds)]
-    return found
+    few = {"small": 3, "medium": 3, "large": 1}
+    return [
+        recovery.ratio_trial(data, norm, method, p, mode, recovery.regime(noise, data))
+        | {"size": size, "noise": noise, "seed": seed}
+        for norm in recovery.norms_of(scale)
+        for size in pick(scale, few, few, ("small",))
+        for data in recovery.TYPES
+        for method, p in VARIANTS
+        for mode in recovery.modes(method, p, norm)
+        for noise in pick(scale, LEVELS, LEVELS[2::5], LEVELS[5:6])
+        for seed in range(pick(scale, few[size] if norm == "nuclear" else 20, 1, 1))
+    ]
 
 
-def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
+def draw(frame: Frame) -> dict[str, Figure]:
     """Success of both algorithms by size, and the seconds of ADMM-P by norm, on Type 2 in paper mode."""
-    part = frame[(frame["data"] == "type2") & (frame["mode"] == "paper")]
-    success, axes = panels(1, 2)
-    for panel, (method, p) in zip(axes[0], VARIANTS, strict=True):
-        rows = part[(part["norm"] == "l1") & (part["method"] == method)]
+    part = where(frame, data="type2", mode="paper")
+    success, grid = panels(["l1"], VARIANTS)
+    for panel, norm, (method, p) in grid:
+        rows = where(part, norm=norm, method=method)
         by_size(panel, rows, "success", f"{variant(method, p)}, entrywise norm")
-    norms = [norm for norm in recovery.NORMS if norm in set(frame["norm"])]
-    seconds, axes = panels(1, len(norms))
-    for panel, norm in zip(axes[0], reversed(norms), strict=True):
-        rows = part[(part["norm"] == norm) & (part["method"] == "admm")]
+    seconds, grid = panels(["admm"], recovery.norms_in(frame)[::-1])
+    for panel, method, norm in grid:
+        rows = where(part, norm=norm, method=method)
         by_size(panel, rows, "seconds", f"ADMM-P p = 2, {NORM[norm]} norm")
         panel.set_yscale("log")
     return {"sizes-success": success, "sizes-seconds": seconds}
 
 
-def by_size(axes: "Axes", rows: "pd.DataFrame", measure: str, title: str) -> None:
+def by_size(axes: Axes, rows: Frame, measure: str, title: str) -> None:
     """A curve per size."""
     for i, (size, part) in enumerate(rows.groupby("size", sort=False)):
         means = part.groupby("noise")[measure].mean()
         m, n, _ = recovery.SIZES[str(size)]["type2"]
-        style: dict[str, Any] = {"color": CYCLE[i], "marker": MARKERS[i], "markersize": 4}
-        axes.plot(means.index, means, label=f"{m} × {n}", **style)
+        axes.plot(means.index, means, label=f"{m} × {n}", **curve_style(i))
     axes.set(xscale="log", xlabel="noise ε", ylabel=measure, title=title)
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)
 
 
-def tell(frame: "pd.DataFrame") -> str:
+def tell(frame: Frame) -> str:
     """Mean success and seconds by size, norm and mode."""
     lines = []
     for key, part in frame.groupby(["data", "norm", "method", "p", "mode"], sort=False):
@@ -83,13 +62,8 @@ def tell(frame: "pd.DataFrame") -> str:
         cells = [f"{row['success']:.2f} / {row['seconds']:.3g} s" for _, row in means.iterrows()]
         lines.append((DATA[data], NORM[norm], variant(method, p), mode, *cells))
     sizes = list(dict.fromkeys(frame["size"]))
-    type2 = frame[(frame["data"] == "type2") & (frame["method"] == "admm") & (frame["mode"] == "paper")]
-    rates = type2[type2["norm"] == "l1"].groupby("size", sort=False)["success"].mean()
-    grows = [bool(rates.iloc[-1] > rates.iloc[0]), bool((np.diff(rates) >= 0).all())]
-    words = (
-        "The paper: the largest instances are recovered best, the smallest worst (Type 2). Entrywise norm, "
-        f"mean success of ADMM-P {', '.join(f'{size} {rate:.2f}' for size, rate in rates.items())}."
-    )
+    type2 = where(frame, data="type2", method="admm", mode="paper")
+    rates = where(type2, norm="l1").groupby("size", sort=False)["success"].mean()
     parts = [
         "## Ablation: sizes and regulariser",
         "The table shows the mean success rate over the levels / the seconds per run, with the parameters "
@@ -99,26 +73,25 @@ def tell(frame: "pd.DataFrame") -> str:
         table(("data", "norm", "algorithm", "mode", *sizes), lines),
         figure("sizes-success", "Success by size, Type 2, entrywise norm, paper mode"),
         figure("sizes-seconds", "Seconds of ADMM-P by size, Type 2, paper mode"),
-        verdict(share_that_holds(grows), words) if len(rates) > 1 else undecided(words),
+        verdict(
+            [bool(rates.iloc[-1] > rates.iloc[0]), bool((np.diff(rates) >= 0).all())],
+            "The paper: the largest instances are recovered best, the smallest worst (Type 2). Entrywise "
+            "norm, mean success of ADMM-P "
+            f"{', '.join(f'{size} {rate:.2f}' for size, rate in rates.items())}.",
+            decided=len(rates) > 1,
+        ),
     ]
     if frame["norm"].nunique() > 1:
         times = type2.groupby(["norm", "size"])["seconds"].median()
         ratios = [times[("nuclear", size)] / times[("l1", size)] for size in sizes]
-        parts.append(
+        parts += [
             verdict(
                 ratios[-1] > 2,
                 "The paper: the entrywise norm is the cheaper one. The nuclear norm takes "
                 f"{', '.join(f'{ratio:.3g}' for ratio in ratios)} times as long ({', '.join(sizes)}).",
             )
-        )
-    return "\n\n".join(parts)
+        ]
+    return section(*parts)
 
 
-EXPERIMENT = Experiment(
-    name="sizes",
-    title="Ablation: three sizes, both norms",
-    trials=trials,
-    run=recovery.recover,
-    draw=draw,
-    tell=tell,
-)
+EXPERIMENT = Experiment("sizes", "Ablation: three sizes, both norms", trials, recovery.recover, tell, draw)

@@ -4,13 +4,9 @@ import json
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from sepnmf.experiments.experiment import Row
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sepnmf.experiments.experiment import Frame, Row
 
 
 class Store:
@@ -42,9 +38,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.connection.close()
 
     def add(self, experiment: str, trial: Row, rows: list[Row]) -> None:
@@ -59,15 +53,11 @@ class Store:
 
     def missing(self, experiment: str, trials: Iterable[Row]) -> list[Row]:
         """Trials without a result."""
-        query = "SELECT trial FROM results WHERE experiment = ?"
-        done = {trial for (trial,) in self.connection.execute(query, (experiment,))}
+        done = self.rows(experiment)
         return [trial for trial in trials if key(trial) not in done]
 
-    def frame(self, experiment: str, trials: Iterable[Row]) -> "pd.DataFrame":
-        """A tidy table of these trials' results, in their order.
-
-        The trial's columns come first, then the measured ones.
-        """
+    def frame(self, experiment: str, trials: Iterable[Row]) -> Frame:
+        """A tidy table of these trials' results, in their order: first the trial's columns."""
         import pandas as pd
 
         results = self.rows(experiment)

@@ -9,8 +9,6 @@ from sepnmf._typing import Floats, Ints
 
 SEED = 0
 FOLDS = 5
-
-
 Split = tuple[Ints, Ints]  # images for training and for testing
 
 
@@ -19,21 +17,6 @@ def accuracies(F: Floats, y: Ints, columns: Ints, parts: Sequence[Split]) -> Flo
 
     The machine is one against one, C = 1, as MATLAB's fitcecoc has it by default; features are not
     standardised.
-
-    Parameters
-    ----------
-    F : ndarray of shape (images, features)
-        Features.
-    y : ndarray of shape (images,)
-        Classes.
-    columns : ndarray of int
-        The features to use.
-    parts : sequence of pairs of ndarray
-        Training and test images of each split, as `all_splits` makes them.
-
-    Returns
-    -------
-    ndarray of shape (len(parts),)
     """
     gram = inner_products(F, columns)
     return np.array([accuracy(gram, y, train, test) for train, test in parts])
@@ -42,21 +25,10 @@ def accuracies(F: Floats, y: Ints, columns: Ints, parts: Sequence[Split]) -> Flo
 def inner_accuracies(
     F: Floats, y: Ints, columns: Ints, parts: Sequence[Split], groups: Ints | None = None
 ) -> list[float]:
-    """Accuracies cross-validated within the training part of each split.
+    """Mean accuracies of five stratified folds within the training part of each split.
 
-    For choosing among selections without a look at the test part: five stratified folds of the training
-    part, their mean accuracy. (The columns may still have been found on all images.)
-
-    Parameters
-    ----------
-    F, y, columns, parts
-        As in `accuracies`.
-    groups : ndarray of shape (images,), optional
-        Images of a group are never in two folds.
-
-    Returns
-    -------
-    list of float
+    For choosing among selections without a look at the test part. (The columns may still have been found on
+    all images.) Images of a group are never in two folds.
     """
     gram = inner_products(F, columns)
     return [
@@ -69,21 +41,7 @@ def all_splits(y: Ints, n_splits: int = 50, groups: Ints | None = None) -> list[
     """Stratified random splits, 80 % for training and 20 % for testing.
 
     They depend on the arguments alone, so that all selections meet the same ones, and the first ones are the
-    same for any number of them.
-
-    Parameters
-    ----------
-    y : ndarray of shape (images,)
-        Classes.
-    n_splits : int, default 50
-        Number of splits.
-    groups : ndarray of shape (images,), optional
-        Images of a group are never on both sides of a split.
-
-    Returns
-    -------
-    list of pairs of ndarray
-        Training and test images of each split.
+    same for any number of them. Images of a group are never on both sides of a split.
     """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedShuffleSplit
 
@@ -96,15 +54,13 @@ def all_splits(y: Ints, n_splits: int = 50, groups: Ints | None = None) -> list[
     return list(islice(chain.from_iterable(repetitions), n_splits))
 
 
-def folds(train: Ints, y: Ints, groups: Ints | None = None) -> Iterator[tuple[Ints, Ints]]:
+def folds(train: Ints, y: Ints, groups: Ints | None = None) -> Iterator[Split]:
     """Images to fit and to hold out, for each fold of a training part."""
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    parts = kind(FOLDS, shuffle=True, random_state=SEED).split(
-        train, y[train], None if groups is None else groups[train]
-    )
-    for fit, held_out in parts:
+    own = None if groups is None else groups[train]
+    for fit, held_out in kind(FOLDS, shuffle=True, random_state=SEED).split(train, y[train], own):
         yield train[fit], train[held_out]
 
 

@@ -1,18 +1,14 @@
 """Parameters for the gestures, by Bayesian optimisation of the test accuracy, as in the paper."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from sepnmf.experiments.experiment import Experiment, Row, Scale, pick, storage_of, table
+from sepnmf.experiments.experiment import Experiment, Frame, Row, Scale, pick, storage_of
 from sepnmf.experiments.gesture_features import features
-from sepnmf.experiments.recovery import modes, parameter_names
+from sepnmf.experiments.markdown import table
+from sepnmf.experiments.recovery import modes, parameter_names, rounded
 from sepnmf.experiments.selection_of_features import SHARES, kept_by_ratio
 from sepnmf.experiments.svm import accuracies, all_splits
 from sepnmf.tuning._bayes import Parameters, search
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SETS = ("binary", "gray")
 KINDS = ("HOG", "LBP")
@@ -31,20 +27,12 @@ def variants(dataset: str, kind: str) -> list[tuple[str, int, str]]:
 
 def trials(scale: Scale) -> list[Row]:
     """A search per set, kind of features and variant. Each evaluation serves all five numbers of features."""
+    evaluations = pick(scale, 40, 2, 1)
     return [
-        {
-            "set": dataset,
-            "kind": kind,
-            "method": method,
-            "p": p,
-            "mode": mode,
-            "evaluations": pick(scale, 40, 2, 1),
-        }
+        {"set": dataset, "kind": kind, "method": method, "p": p, "mode": mode, "evaluations": evaluations}
         for dataset in pick(scale, SETS, SETS, SETS[:1])
         for kind in pick(scale, KINDS, KINDS[:1], KINDS[:1])
-        for method, p, mode in pick(
-            scale, variants(dataset, kind), variants(dataset, kind)[:1], [("dca", 1, "paper")]
-        )
+        for method, p, mode in variants(dataset, kind)[: pick(scale, None, 1, 1)]
     ]
 
 
@@ -56,9 +44,8 @@ def run(set: str, kind: str, method: str, p: int, mode: str, evaluations: int, f
     def loss(parameters: Parameters) -> tuple[float, dict[str, float]]:
         kept = kept_by_ratio(set, kind, method, p, mode, SHARES, parameters, max_outer=OUTER)
         parts = all_splits(y, SPLITS)
-        errors = {
-            str(share): 1 - float(accuracies(F, y, kept[share].columns, parts).mean()) for share in SHARES
-        }
+        scores = {share: accuracies(F, y, kept[share].columns, parts).mean() for share in SHARES}
+        errors = {str(share): 1 - float(score) for share, score in scores.items()}
         return float(np.mean(list(errors.values()))), errors
 
     storage = storage_of(folder, name, (OUTER, SPLITS, F.shape))
@@ -76,7 +63,7 @@ def search_name(set: str, kind: str, method: str, p: int, mode: str) -> str:
     return f"{set} {kind} {method} p={p} {mode}"
 
 
-def best(frame: "pd.DataFrame") -> dict[str, dict[str, object]]:
+def best(frame: Frame) -> dict[str, dict[str, object]]:
     """The best parameters for each share, and the first five tried, which no accuracy has had a say in."""
     result: dict[str, dict[str, object]] = {}
     for values, part in frame.groupby(["set", "kind", "method", "p", "mode"], sort=True):
@@ -92,23 +79,18 @@ def best(frame: "pd.DataFrame") -> dict[str, dict[str, object]]:
     return result
 
 
-def rounded(row: "pd.Series[float]", names: tuple[str, ...]) -> dict[str, float]:
-    """Parameters to six digits."""
-    return {name: float(f"{row[name]:.6g}") for name in names}
-
-
-def tell(frame: "pd.DataFrame") -> str:
+def tell(frame: Frame) -> str:
     """The best loss of each search."""
     rows = [(name, entry["loss"]) for name, entry in best(frame).items()]
     return "## Parameters of the gesture experiments\n\n" + table(("search", "loss by share"), rows)
 
 
 EXPERIMENT = Experiment(
-    name="tune-gestures",
-    title="Bayesian optimisation of the parameters for the gestures",
-    trials=trials,
-    run=run,
-    tell=tell,
+    "tune-gestures",
+    "Bayesian optimisation of the parameters for the gestures",
+    trials,
+    run,
+    tell,
     data=("gestures_binary", "gestures_gray"),
     best=best,
 )

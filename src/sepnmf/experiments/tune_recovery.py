@@ -1,15 +1,13 @@
 """Parameters for the synthetic data, by Bayesian optimisation on instances no table is measured on."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sepnmf.experiments import recovery
-from sepnmf.experiments.experiment import Experiment, Row, Scale, pick, storage_of, table
-from sepnmf.tuning._bayes import Evaluation, Parameters, search
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sepnmf.experiments.experiment import Experiment, Frame, Row, Scale, pick, storage_of
+from sepnmf.experiments.markdown import table
+from sepnmf.tuning._bayes import Parameters, search
 
 FIRST_SEED = 10_000  # the tables use seeds from 0
 HOPELESS = 4  # instances without a success after which an evaluation is given up
@@ -71,38 +69,19 @@ def outer_iterations(condition: Row) -> int:
     return SHORT if condition["norm"] == "nuclear" and not hard else K
 
 
-def run(
-    data: str,
-    norm: str,
-    method: str,
-    p: int,
-    mode: str,
-    regime: str,
-    evaluations: int,
-    most: int,
-    max_outer: int,
-    folder: str,
-) -> list[Row]:
+def run(regime: str, evaluations: int, most: int, max_outer: int, folder: str, **variant: Any) -> list[Row]:
     """One search; its evaluations in order."""
-    name = recovery.condition_name(data, norm, method, p, mode, regime)
-    what = (levels(data, norm, regime), FIRST[method], FIRST_SEED, HOPELESS, max_outer)
+    name = recovery.condition_name(**variant, regime=regime)
+    noise, first = levels(variant["data"], variant["norm"], regime), FIRST[variant["method"]]
+    storage = storage_of(folder, name, (noise, first, FIRST_SEED, HOPELESS, max_outer))
+    names = recovery.parameter_names(variant["method"])
 
     def loss(parameters: Parameters) -> float:
-        return recovery_error(data, norm, method, p, mode, levels(data, norm, regime), parameters, max_outer)
+        return recovery_error(noise, parameters, max_outer, **variant)
 
-    def tried_after(number: int) -> list[Evaluation]:
-        return search(
-            loss,
-            recovery.parameter_names(method),
-            name=name,
-            n_evaluations=number,
-            storage=storage_of(folder, name, what),
-            first=FIRST[method],
-        )
-
-    tried = tried_after(evaluations)
+    tried = search(loss, names, name=name, n_evaluations=evaluations, storage=storage, first=first)
     if min(evaluation.loss for evaluation in tried) > ENOUGH:
-        tried = tried_after(most)
+        tried = search(loss, names, name=name, n_evaluations=most, storage=storage, first=first)
     return [{"evaluation": i, "loss": value, **parameters} for i, (parameters, value, _) in enumerate(tried)]
 
 
@@ -115,14 +94,7 @@ def levels(data: str, norm: str, regime: str) -> tuple[float, ...]:
 
 
 def recovery_error(
-    data: str,
-    norm: str,
-    method: str,
-    p: int,
-    mode: str,
-    levels: tuple[float, ...],
-    parameters: Parameters,
-    max_outer: int = K,
+    levels: tuple[float, ...], parameters: Parameters, max_outer: int = K, **variant: Any
 ) -> float:
     """Share of the instances on which the anchors are not found exactly, the paper's loss.
 
@@ -130,9 +102,9 @@ def recovery_error(
     and by the iterations. Parameters that fail on the first four instances are not tried on the others.
     """
     rows: list[Row] = []
-    options: dict[str, Any] = {"max_outer": max_outer, **parameters}
+    settings: dict[str, Any] = variant | parameters
     for t, noise in enumerate(levels):
-        rows += recovery.recover(data, noise, FIRST_SEED + t, method, norm, p, mode, **options)
+        rows += recovery.recover(noise=noise, seed=FIRST_SEED + t, max_outer=max_outer, **settings)
         if t + 1 == HOPELESS and not any(row["success"] for row in rows):
             break
     success, found, inner = (
@@ -141,16 +113,14 @@ def recovery_error(
     return 1 - success + 0.05 * (1 - found) + 0.02 * inner / 1000
 
 
-def best(frame: "pd.DataFrame") -> dict[str, dict[str, object]]:
+def best(frame: Frame) -> dict[str, dict[str, object]]:
     """The best parameters of each condition, with their loss and the number of evaluations."""
     keys = ["data", "norm", "method", "p", "mode", "regime"]
     result = {}
     for values, part in frame.groupby(keys, sort=True):
         row = part.loc[part["loss"].idxmin()]
-        parameters = {key: float(row[key]) for key in recovery.parameter_names(str(row["method"]))}
-        name = recovery.condition_name(*values)
-        result[name] = {
-            "parameters": {key: float(f"{value:.6g}") for key, value in parameters.items()},
+        result[recovery.condition_name(*values)] = {
+            "parameters": recovery.rounded(row, recovery.parameter_names(str(row["method"]))),
             "loss": round(float(row["loss"]), 4),
             "evaluations": len(part),
             "max_outer": int(row["max_outer"]),
@@ -158,17 +128,17 @@ def best(frame: "pd.DataFrame") -> dict[str, dict[str, object]]:
     return result
 
 
-def tell(frame: "pd.DataFrame") -> str:
+def tell(frame: Frame) -> str:
     """The best loss of each condition."""
     rows = [(name, entry["loss"], entry["parameters"]) for name, entry in best(frame).items()]
     return "## Parameters of the synthetic experiments\n\n" + table(("condition", "loss", "parameters"), rows)
 
 
 EXPERIMENT = Experiment(
-    name="tune-recovery",
-    title="Bayesian optimisation of the parameters for the synthetic data",
-    trials=trials,
-    run=run,
-    tell=tell,
+    "tune-recovery",
+    "Bayesian optimisation of the parameters for the synthetic data",
+    trials,
+    run,
+    tell,
     best=best,
 )

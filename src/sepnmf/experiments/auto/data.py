@@ -1,6 +1,5 @@
 """The data sets on which the methods are compared."""
 
-from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
@@ -9,42 +8,26 @@ from scipy import sparse
 
 from sepnmf import datasets
 from sepnmf._typing import Floats, Ints
-from sepnmf.datasets import Dataset
+from sepnmf.datasets import Dataset, Gestures
 from sepnmf.experiments.gesture_features import hog, without_zero_columns
 from sepnmf.text import cooccurrence
 
 COMMON = 20  # articles that have a word of the co-occurrence matrix
 PIECE = 10**5  # columns that are made at a time
 
-LOADERS: dict[str, Callable[[], Dataset]] = {
-    "samson": datasets.load_samson,
-    "jasper_ridge": datasets.load_jasper_ridge,
-    "amino_acids": datasets.load_amino_acids,
-    "swimmer": datasets.load_swimmer,
-    "cbcl_faces": datasets.load_cbcl_faces,
-    "bbc_news": datasets.load_bbc_news,
-}
-
 
 @lru_cache(maxsize=1)
 def load(name: str) -> Dataset:
     """A data set as every method gets it; columns of zeros, which some methods refuse, are left out.
 
-    Parameters
-    ----------
-    name : str
-        A folder of real data, with a remark after a blank; or "dirichlet ROWS COLUMNS ANCHORS SEED".
-
-    Returns
-    -------
-    Dataset
+    The name is a folder of real data, with a remark after a blank, or "dirichlet ROWS COLUMNS ANCHORS SEED".
     """
     folder, *words = name.split()
     if folder == "dirichlet":
         return many_columns(*map(int, words))
     if folder.startswith("gestures"):
         return Dataset(M=np.ascontiguousarray(without_zero_columns(hog_features(folder)[0])))
-    data = LOADERS[folder]()
+    data: Dataset = getattr(datasets, f"load_{folder}")()
     if name == "bbc_news co-occurrence":
         return Dataset(M=common_words(data.M))
     if folder == "amino_acids":
@@ -57,11 +40,7 @@ def load(name: str) -> Dataset:
 @cache
 def hog_features(folder: str) -> tuple[Floats, Ints]:
     """Images × HOG features, and the labels, of a set of gestures."""
-    loaders = {
-        "gestures_binary": datasets.load_gestures_binary,
-        "gestures_gray": datasets.load_gestures_gray,
-    }
-    data = loaders[folder]()
+    data: Gestures = getattr(datasets, f"load_{folder}")()
     return np.array([hog(image) for image in data.images]), data.labels
 
 

@@ -1,17 +1,13 @@
 """Features of gestures chosen without labels, judged by a support vector machine."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sepnmf.experiments.auto.common import PAGE, choose, label
 from sepnmf.experiments.auto.data import hog_features
-from sepnmf.experiments.experiment import Check, Experiment, Row, Scale, pick, table
+from sepnmf.experiments.experiment import Check, Experiment, Frame, Row, Scale, pick, where
 from sepnmf.experiments.gesture_features import without_zero_columns
+from sepnmf.experiments.markdown import section, table
 from sepnmf.experiments.svm import accuracies, all_splits
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALL, RANDOM = "all features", "random"
 METHODS = ("auto", "spa", "fgnsr", "merit", RANDOM, ALL)
@@ -46,30 +42,28 @@ def run(method: str, share: float, splits: int) -> list[Row]:
     return [{"images": len(y), "features": n, "r": r, "mean": mean, "std": std, "seconds": seconds}]
 
 
-def tell(frame: "pd.DataFrame") -> str:
+def tell(frame: Frame) -> str:
     """The accuracies, best first."""
     ranked = frame.sort_values("mean", ascending=False, kind="stable")
-    first, others = ranked[ranked["method"] == "auto"], ranked[ranked["method"] != "auto"]
+    first, others = where(ranked, method="auto"), ranked[ranked["method"] != "auto"]
     rows = [
         (label(row["method"]), f"{row['mean']:.4f}", f"{row['std']:.4f}", f"{row['seconds']:.1f}")
         for part in (first, others)
         for _, row in part.iterrows()
     ]
     one = frame.iloc[0]
-    return "\n\n".join(
-        [
-            "## Features of gestures",
-            f"The data are HOG features of the {one['images']} distinct pictures of gestures_binary. A "
-            f"method chooses {one['r']} of the {one['features']} features without labels, on all pictures. A "
-            f"linear support vector machine (one against one) is then trained on {one['splits']} stratified "
-            f"splits, 80 % for training (seed 0, the same splits for every row). “{RANDOM}” is the mean of "
-            f"{DRAWS} draws.",
-            table(("features", "mean accuracy", "standard deviation", "seconds to select"), rows),
-        ]
+    return section(
+        "## Features of gestures",
+        f"The data are HOG features of the {one['images']} distinct pictures of gestures_binary. A "
+        f"method chooses {one['r']} of the {one['features']} features without labels, on all pictures. A "
+        f"linear support vector machine (one against one) is then trained on {one['splits']} stratified "
+        f"splits, 80 % for training (seed 0, the same splits for every row). “{RANDOM}” is the mean of "
+        f"{DRAWS} draws.",
+        table(("features", "mean accuracy", "standard deviation", "seconds to select"), rows),
     )
 
 
-def checks(frame: "pd.DataFrame") -> list[Check]:
+def checks(frame: Frame) -> list[Check]:
     """No selection is better than auto's."""
     means = frame.set_index("method")["mean"]
     others = means.drop(["auto", ALL], errors="ignore")
@@ -79,11 +73,11 @@ def checks(frame: "pd.DataFrame") -> list[Check]:
 
 
 EXPERIMENT = Experiment(
-    name="auto-gestures",
-    title="auto: a tenth of the HOG features of gestures, judged by a support vector machine",
-    trials=trials,
-    run=run,
-    tell=tell,
+    "auto-gestures",
+    "auto: a tenth of the HOG features of gestures, judged by a support vector machine",
+    trials,
+    run,
+    tell,
     data=("gestures_binary",),
     page=PAGE,
     checks=checks,

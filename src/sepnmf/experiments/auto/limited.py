@@ -2,7 +2,7 @@
 
 import json
 import re
-import select
+import signal
 import subprocess
 import sys
 import warnings
@@ -23,67 +23,48 @@ GB = 2**30
 
 
 def select_apart(data: str, r: int, method: str, limit: float, memory: float) -> Row:
-    """Anchors, seconds and peak memory of a selection, or why there is none.
+    """Anchors, seconds and peak memory of a selection, or the `failure` that there is instead.
 
-    Parameters
-    ----------
-    data : str
-        What `load` takes.
-    r : int
-        Number of anchors.
-    method : str
-        A name with underscores.
-    limit : float
-        Seconds of the selection alone, after the data are loaded and the kernels are compiled.
-    memory : float
-        GB of address space; 0 for no limit.
-
-    Returns
-    -------
-    dict
-        `anchors` (indices with blanks between them), `seconds`, `megabytes`, `status`, `history` (JSON) and,
-        where the anchors are known, `success`; or `failure`.
+    The limits are seconds of the selection alone, after the data are loaded and the kernels are compiled, and
+    GB of address space, 0 for no limit.
     """
-    command = [sys.executable, "-c", CODE, json.dumps([data, r, method, memory])]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        answer = process.stdout.readline()
-        if answer.strip() == "ready":
-            if not select.select([process.stdout], [], [], limit)[0]:
-                process.kill()
-                return {"failure": f"over {limit:g} s"}
-            answer = process.stdout.read()
-    found: Row = json.loads(answer) if answer else {"failure": "killed"}
+    command = [sys.executable, "-c", CODE, json.dumps([data, r, method, limit, memory])]
+    process = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False
+    )
+    if process.returncode == -signal.SIGALRM:
+        return {"failure": f"over {limit:g} s"}
+    found: Row = json.loads(process.stdout or '{"failure": "killed"}')
     return found
 
 
 def child() -> None:
-    """The other process: "ready" on a line, then the answer."""
+    """The other process: it writes the answer."""
     warnings.simplefilter("ignore")
-    name, r, method, memory = json.loads(sys.argv[1])
+    name, r, method, limit, memory = json.loads(sys.argv[1])
     try:
         with threadpool_limits(1):
-            answer = measured(name, r, method, memory)
+            answer = measured(name, r, method, limit, memory)
     except MemoryError:
         answer = {"failure": f"over {memory:g} GB"}
     except Exception as error:  # a refusal is a result of the comparison, with its reason
         answer = {"failure": f"{type(error).__name__}: {error}"}
-    sys.stdout.write(json.dumps(answer) + "\n")
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    sys.stdout.write(json.dumps(answer))
 
 
-def measured(name: str, r: int, method: str, memory: float) -> Row:
+def measured(name: str, r: int, method: str, limit: float, memory: float) -> Row:
     """The selection, after the data are loaded and the kernels are compiled."""
+    import resource
+
     choose(make_dirichlet(0.01, m=20, n=60, r=3)[0], 3, method)
     data = load(name)
     M: Any = data.M
     if not find_method(method).sparse and not isinstance(M, np.ndarray):
         M = M.toarray()
     if memory:
-        import resource
-
         resource.setrlimit(resource.RLIMIT_AS, (int(memory * GB),) * 2)
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
+    signal.setitimer(signal.ITIMER_REAL, limit)  # its signal ends the process
     selection = choose(M, r, method)
     answer: Row = {
         "anchors": " ".join(map(str, selection.anchors)),

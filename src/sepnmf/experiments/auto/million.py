@@ -1,13 +1,9 @@
 """A million columns: whether auto finds the anchors, how long it takes, and its memory."""
 
-from typing import TYPE_CHECKING
-
 from sepnmf.experiments.auto.common import PAGE, at_least, at_most
 from sepnmf.experiments.auto.limited import select_apart
-from sepnmf.experiments.experiment import Check, Experiment, Row, Scale, pick, table
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sepnmf.experiments.experiment import Check, Experiment, Frame, Row, Scale, pick
+from sepnmf.experiments.markdown import section, table
 
 ROWS, ANCHORS, LIMIT = 100, 10, 1800
 
@@ -29,33 +25,25 @@ def run(m: int, n: int, r: int, seed: int, method: str, limit: float) -> list[Ro
     return [row | answer]
 
 
-def tell(frame: "pd.DataFrame") -> str:
+def tell(frame: Frame) -> str:
     """A line per instance."""
-    rows = [
-        (row["seed"], row["failure"], "", "")
-        if isinstance(row["failure"], str)
-        else (
-            row["seed"],
-            "yes" if row["success"] else "no",
-            f"{row['seconds']:.1f}",
-            f"{row['megabytes'] / 1000:.2f} GB",
-        )
-        for _, row in frame.iterrows()
-    ]
+    rows = []
+    for _, row in frame.iterrows():
+        found = "yes" if row["success"] else "no"
+        values = (found, f"{row['seconds']:.1f}", f"{row['megabytes'] / 1000:.2f} GB")
+        rows.append((row["seed"], *((row["failure"], "", "") if isinstance(row["failure"], str) else values)))
     m, n = frame["m"].iloc[0], frame["n"].iloc[0]
     size = "10⁶" if n == 10**6 else str(n)
-    return "\n\n".join(
-        [
-            "## A million columns",
-            f"The data have {m} rows × {size} columns, ten anchors, mixtures as in Type 2 data, and noise of "
-            "1 % of the norm. The peak memory is that of the whole process; the data take "
-            f"{8e-9 * m * n:.1g} GB of it.",
-            table(("seed", "all ten found", "seconds", "peak memory"), rows),
-        ]
+    return section(
+        "## A million columns",
+        f"The data have {m} rows × {size} columns, ten anchors, mixtures as in Type 2 data, and noise of "
+        "1 % of the norm. The peak memory is that of the whole process; the data take "
+        f"{8e-9 * m * n:.1g} GB of it.",
+        table(("seed", "all ten found", "seconds", "peak memory"), rows),
     )
 
 
-def checks(frame: "pd.DataFrame") -> list[Check]:
+def checks(frame: Frame) -> list[Check]:
     """All anchors found, in three minutes and 4 GB."""
     found = [at_least("A million columns, success", float(frame["success"].mean()), 1.0)]
     if frame["seconds"].notna().any():
@@ -67,11 +55,5 @@ def checks(frame: "pd.DataFrame") -> list[Check]:
 
 
 EXPERIMENT = Experiment(
-    name="auto-million",
-    title="auto on a million columns",
-    trials=trials,
-    run=run,
-    tell=tell,
-    page=PAGE,
-    checks=checks,
+    "auto-million", "auto on a million columns", trials, run, tell, page=PAGE, checks=checks
 )

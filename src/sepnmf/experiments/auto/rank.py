@@ -2,7 +2,7 @@
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,13 +10,10 @@ from sepnmf.datasets import make_dirichlet
 from sepnmf.experiments.auto.common import PAGE, at_least
 from sepnmf.experiments.auto.data import load
 from sepnmf.experiments.auto.real import MATERIALS
-from sepnmf.experiments.experiment import Check, Experiment, Row, Scale, figure, pick, table
+from sepnmf.experiments.experiment import Check, Experiment, Figure, Frame, Row, Scale, pick
 from sepnmf.experiments.labels import COLOURS, panels
+from sepnmf.experiments.markdown import figure, section, table
 from sepnmf.tuning import estimate_rank
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 SHAPES = ((50, 100), (100, 300), (200, 1000))
 NOISE = (0.0, 0.01, 0.03, 0.05)
@@ -49,12 +46,12 @@ def run(data: str, m: int = 0, n: int = 0, noise: float = 0, r: int = 0, seed: i
     return [row | {"seconds": seconds, "curve": curve}]
 
 
-def of_scenes(frame: "pd.DataFrame") -> "pd.DataFrame":
+def of_scenes(frame: Frame) -> Frame:
     """The rows of real data."""
     return frame[frame["data"] != "type2"]
 
 
-def judged(frame: "pd.DataFrame") -> "pd.DataFrame":
+def judged(frame: Frame) -> Frame:
     """The rows of Type 2 data: whether the answer is right, has the number in it, and is a range."""
     part = frame[frame["data"] == "type2"]
     within = (part["low"] <= part["r"]) & (part["r"] <= part["high"])
@@ -62,13 +59,13 @@ def judged(frame: "pd.DataFrame") -> "pd.DataFrame":
     return part.assign(right=within & ~several, within=within, several=several)
 
 
-def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
+def draw(frame: Frame) -> dict[str, Figure]:
     """What the estimate for a scene rests on: a panel per quantity."""
     answer: Any = of_scenes(frame).set_index("data").loc[SHOWN]
     curve: dict[str, list[float]] = json.loads(answer["curve"])
     x = curve.pop("r", None) or curve.pop("index")
-    picture, axes = panels(1, len(curve), width=4.2)
-    for panel, (name, values) in zip(axes[0], curve.items(), strict=True):
+    picture, grid = panels([SHOWN], curve.items(), width=4.2)
+    for panel, _, (name, values) in grid:
         panel.plot(x, values, "o-", color=COLOURS["black"], markersize=4)
         if min(values) > 0 and max(values) > 50 * min(values):
             panel.set_yscale("log")
@@ -83,62 +80,51 @@ def between(low: float, high: float) -> str:
     return f"{low:g}" if low == high else f"between {low:g} and {high:g}"
 
 
-def tell(frame: "pd.DataFrame") -> str:
+def tell(frame: Frame) -> str:
     """Shares of right answers, and the estimates for the scenes."""
     part = judged(frame)
     rows = [
         (f"{m:g} × {n:g}", noise, *(f"{value:.3f}" for value in cell[["right", "within", "several"]].mean()))
         for (m, n, noise), cell in part.groupby(["m", "n", "noise"], sort=False)
     ]
+    columns = ["data", "low", "high", "seconds", "evidence"]
     real = [
-        (
-            row["data"],
-            MATERIALS[row["data"]],
-            between(row["low"], row["high"]),
-            f"{row['seconds']:.1f}",
-            row["evidence"],
-        )
-        for _, row in of_scenes(frame).iterrows()
+        (name, MATERIALS[name], between(low, high), f"{seconds:.1f}", evidence)
+        for name, low, high, seconds, evidence in of_scenes(frame)[columns].itertuples(index=False)
     ]
     per_row = len(part) // len(rows)
-    return "\n\n".join(
-        [
-            "## The number of anchors",
-            f"`sepnmf.estimate_rank` on Type 2 data with r from {part['r'].min():g} to {part['r'].max():g}, "
-            f'one instance for each r: {per_row} instances per row, `negative="allow"`. “Right” is the share '
-            "of the instances for which it gives the true number and no other, “in the range” the share for "
-            "which the true number is among those it gives, and “several numbers” the share for which it "
-            "gives a range.",
-            table(("shape", "ε", "right", "in the range", "several numbers"), rows),
-            "The same for two scenes, beside the number of their reference materials:",
-            table(("scene", "reference", "estimate", "seconds", "evidence"), real),
-            figure(f"rank-{SHOWN}", f"The quantities that the estimate for {SHOWN} rests on", PAGE),
-        ]
+    return section(
+        "## The number of anchors",
+        f"`sepnmf.estimate_rank` on Type 2 data with r from {part['r'].min():g} to {part['r'].max():g}, "
+        f'one instance for each r: {per_row} instances per row, `negative="allow"`. “Right” is the share '
+        "of the instances for which it gives the true number and no other, “in the range” the share for "
+        "which the true number is among those it gives, and “several numbers” the share for which it "
+        "gives a range.",
+        table(("shape", "ε", "right", "in the range", "several numbers"), rows),
+        "The same for two scenes, beside the number of their reference materials:",
+        table(("scene", "reference", "estimate", "seconds", "evidence"), real),
+        figure(f"rank-{SHOWN}", f"The quantities that the estimate for {SHOWN} rests on", PAGE),
     )
 
 
-def checks(frame: "pd.DataFrame") -> list[Check]:
+def checks(frame: Frame) -> list[Check]:
     """Nine of ten answers are right, and the number of materials of the scene is possible."""
     low, high = of_scenes(frame).set_index("data").loc[SHOWN, ["low", "high"]]
     truth = MATERIALS[SHOWN]
+    wanted = f"{truth}, or a range with {truth} in it"
     return [
         at_least("Number of anchors, Type 2: right", float(judged(frame)["right"].mean()), 0.9),
-        Check(
-            f"Number of anchors, {SHOWN}",
-            between(low, high),
-            f"{truth}, or a range with {truth} in it",
-            bool(low <= truth <= high),
-        ),
+        Check(f"Number of anchors, {SHOWN}", between(low, high), wanted, bool(low <= truth <= high)),
     ]
 
 
 EXPERIMENT = Experiment(
-    name="auto-rank",
-    title="estimate_rank: the number of anchors of synthetic data and of two scenes",
-    trials=trials,
-    run=run,
-    draw=draw,
-    tell=tell,
+    "auto-rank",
+    "estimate_rank: the number of anchors of synthetic data and of two scenes",
+    trials,
+    run,
+    tell,
+    draw,
     data=tuple(MATERIALS),
     page=PAGE,
     checks=checks,

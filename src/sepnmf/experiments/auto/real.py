@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -11,14 +11,11 @@ from sepnmf.datasets._loaders import available
 from sepnmf.experiments.auto.common import PAGE, at_most, label
 from sepnmf.experiments.auto.data import COMMON, load
 from sepnmf.experiments.auto.limited import select_apart
-from sepnmf.experiments.experiment import Check, Experiment, Row, Scale, figure, pick, table
+from sepnmf.experiments.experiment import Check, Experiment, Figure, Frame, Row, Scale, Series, pick, where
+from sepnmf.experiments.markdown import figure, section, table
 from sepnmf.least_squares import nnls
 from sepnmf.metrics import rae, sam
 from sepnmf.registry import ready_methods
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 LIMIT, AUTO_LIMIT, SCENE_LIMIT = 20, 60, 600  # seconds of other methods, of auto, and of auto on a scene
 MEMORY = 4  # GB
@@ -35,40 +32,29 @@ SIZES = {  # the number of anchors on each data set
     "gestures_gray HOG": 20,
     "gestures_binary HOG": 78,  # a tenth of the features
 }
-QUICK = ("samson", "amino_acids")
 
 
-def methods(scale: Scale) -> list[str]:
-    """What is compared: all methods, some that are fast, or two."""
-    chosen: list[str] = pick(
-        scale, ready_methods(), ["auto", "nfindr", "snpa", "spa", "xray"], ["auto", "spa"]
-    )
-    return chosen
+def trials_on(sizes: dict[str, int], auto: dict[str, int], scale: Scale) -> list[Row]:
+    """All methods, some that are fast, or two, on some data sets; auto has limits of its own."""
+    methods = pick(scale, ready_methods(), ["auto", "nfindr", "snpa", "spa", "xray"], ["auto", "spa"])
+    others = {"limit": LIMIT, "memory": MEMORY}
+    return [
+        {"data": data, "r": r, "method": method} | (auto if method == "auto" else others)
+        for data, r in sizes.items()
+        for method in methods
+    ]
 
 
 def scene_trials(scale: Scale) -> list[Row]:
     """Every method on every pixel of a scene; auto has no bound on memory."""
-    found: list[Row] = []
-    for data, r in pick(scale, MATERIALS, MATERIALS, {"samson": 3}).items():
-        for method in methods(scale):
-            limits = (SCENE_LIMIT, 0) if method == "auto" else (LIMIT, MEMORY)
-            found.append({"data": data, "r": r, "method": method, "limit": limits[0], "memory": limits[1]})
-    return found
+    scenes = pick(scale, MATERIALS, MATERIALS, {"samson": 3})
+    return trials_on(scenes, {"limit": SCENE_LIMIT, "memory": 0}, scale)
 
 
 def explained_trials(scale: Scale) -> list[Row]:
     """Every method on every data set."""
-    return [
-        {
-            "data": data,
-            "r": SIZES[data],
-            "method": method,
-            "limit": AUTO_LIMIT if method == "auto" else LIMIT,
-            "memory": MEMORY,
-        }
-        for data in pick(scale, tuple(SIZES), QUICK, ("amino_acids",))
-        for method in methods(scale)
-    ]
+    names = pick(scale, SIZES, ("samson", "amino_acids"), ("amino_acids",))
+    return trials_on({name: SIZES[name] for name in names}, {"limit": AUTO_LIMIT, "memory": MEMORY}, scale)
 
 
 def run(data: str, r: int, method: str, limit: float, memory: float) -> list[Row]:
@@ -93,7 +79,7 @@ def indices(text: Any) -> list[int]:
 # Scenes ------------------------------------------------------------------------------------------------
 
 
-def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
+def draw(frame: Frame) -> dict[str, Figure]:
     """Abundance maps of the anchors that auto found, and the reference maps.
 
     The table has the anchors; the pixels come from the data set, and without it there is no figure.
@@ -106,7 +92,7 @@ def draw(frame: "pd.DataFrame") -> "dict[str, Figure]":
     }
 
 
-def abundance_maps(data: Any, anchors: list[int]) -> "Figure":
+def abundance_maps(data: Any, anchors: list[int]) -> Figure:
     """Weights of the anchors above the reference abundances that they are nearest to in angle."""
     from matplotlib.figure import Figure
 
@@ -128,7 +114,7 @@ def abundance_maps(data: Any, anchors: list[int]) -> "Figure":
     return picture
 
 
-def tell_scenes(frame: "pd.DataFrame") -> str:
+def tell_scenes(frame: Frame) -> str:
     """SAM, seconds and memory of every method, and the starts that auto tried."""
     parts = [
         "## Whole scenes",
@@ -136,7 +122,7 @@ def tell_scenes(frame: "pd.DataFrame") -> str:
         f"mean angle to the reference spectra. The other methods have {LIMIT} s and {MEMORY} GB.",
     ]
     for name, part in frame.groupby("data", sort=False):
-        auto = part[part["method"] == "auto"].iloc[0]
+        auto = where(part, method="auto").iloc[0]
         others = part[part["method"] != "auto"].sort_values("sam", kind="stable", na_position="last")
         rows = [scene_row(auto), *(scene_row(row) for _, row in others.iterrows())]
         parts.append(f"### {name}, r = {auto['r']}")
@@ -145,10 +131,10 @@ def tell_scenes(frame: "pd.DataFrame") -> str:
             caption = f"Abundance maps of {name}: found and reference"
             parts.append(figure(f"abundances-{name}", caption, PAGE))
             parts.append("The starts that `auto` tried (`sel.history`):\n\n" + tried(auto["history"]))
-    return "\n\n".join(parts)
+    return section(*parts)
 
 
-def scene_row(row: "pd.Series[Any]") -> tuple[str, ...]:
+def scene_row(row: Series) -> tuple[str, ...]:
     """One line of a scene's table."""
     if not answered(row):
         return label(row["method"]), short(row["failure"]), "", ""
@@ -158,15 +144,11 @@ def scene_row(row: "pd.Series[Any]") -> tuple[str, ...]:
 
 def tried(history: str) -> str:
     """The history as a table."""
-    columns: dict[str, list[Any]] = json.loads(history)
-    names = [
-        str(name).replace("preconditioned-spa", "preconditioned_spa") for name in columns.get("start", [])
-    ]
-    columns |= {"start": names} if names else {}
+    columns: dict[str, list[Any]] = json.loads(history.replace("preconditioned-spa", "preconditioned_spa"))
     return table(columns, zip(*columns.values(), strict=True))
 
 
-def answered(row: "pd.Series[Any]") -> bool:
+def answered(row: Series) -> bool:
     """Whether a method gave anchors."""
     return not isinstance(row["failure"], str)
 
@@ -176,10 +158,10 @@ def short(reason: str) -> str:
     return re.split(r"(?<=[a-z0-9])[.:;] ", reason.partition(": ")[2] or reason)[0].rstrip(".")
 
 
-def check_scenes(frame: "pd.DataFrame") -> list[Check]:
+def check_scenes(frame: Frame) -> list[Check]:
     """Angle, seconds and memory of auto."""
     found = []
-    for _, row in frame[frame["method"] == "auto"].iterrows():
+    for _, row in where(frame, method="auto").iterrows():
         name = row["data"]
         if not answered(row):
             found.append(Check(f"{name}, whole scene", row["failure"], "an answer", False))
@@ -195,7 +177,7 @@ def check_scenes(frame: "pd.DataFrame") -> list[Check]:
 # How much is explained ---------------------------------------------------------------------------------
 
 
-def tell_explained(frame: "pd.DataFrame") -> str:
+def tell_explained(frame: Frame) -> str:
     """RAE by data set and method, and why there is none."""
     order = list(dict.fromkeys(frame["method"]))
     rows = []
@@ -210,23 +192,21 @@ def tell_explained(frame: "pd.DataFrame") -> str:
         if not answered(row):
             reasons.setdefault(short(row["failure"]), []).append(f"{row['method']} on {row['data']}")
     failures = [f"- {why}: {', '.join(who)}" for why, who in sorted(reasons.items())]
-    return "\n\n".join(
-        [
-            "## How much of M the anchors explain",
-            "The table shows RAE (`sepnmf.metrics.rae`), which is 1 if the anchors explain all of M. The "
-            "number of anchors r was set before any run: the materials of a scene, the substances, the "
-            "positions of the limbs, a tenth of the features, and otherwise a round number. All methods get "
-            f"the same matrix without columns of zeros, {LIMIT} s ({AUTO_LIMIT} s for `auto`) and {MEMORY} "
-            "GB; they are compared to four decimals. “bbc_news co-occurrence” is the co-occurrence matrix "
-            f"of the words in at least {COMMON} articles. The columns of the gestures are HOG features.",
-            table(["data", "shape", "r", *order], rows),
-            "Reasons for a missing value (–):",
-            "\n".join(failures) or "- none is missing",
-        ]
+    return section(
+        "## How much of M the anchors explain",
+        "The table shows RAE (`sepnmf.metrics.rae`), which is 1 if the anchors explain all of M. The "
+        "number of anchors r was set before any run: the materials of a scene, the substances, the "
+        "positions of the limbs, a tenth of the features, and otherwise a round number. All methods get "
+        f"the same matrix without columns of zeros, {LIMIT} s ({AUTO_LIMIT} s for `auto`) and {MEMORY} "
+        "GB; they are compared to four decimals. “bbc_news co-occurrence” is the co-occurrence matrix "
+        f"of the words in at least {COMMON} articles. The columns of the gestures are HOG features.",
+        table(["data", "shape", "r", *order], rows),
+        "Reasons for a missing value (–):",
+        "\n".join(failures) or "- none is missing",
     )
 
 
-def check_explained(frame: "pd.DataFrame") -> list[Check]:
+def check_explained(frame: Frame) -> list[Check]:
     """No method explains more than auto, to four decimals."""
     found = []
     for name, part in frame.groupby("data", sort=False):
@@ -239,28 +219,28 @@ def check_explained(frame: "pd.DataFrame") -> list[Check]:
             holds = bool(round(values["auto"], 4) >= round(bound, 4))
             found.append(Check(what, f"{values['auto']:.4f}", wanted, holds))
         else:
-            failure = part[part["method"] == "auto"]["failure"].iloc[0]
+            failure = where(part, method="auto")["failure"].iloc[0]
             found.append(Check(what, failure, wanted, False))
     return found
 
 
 SCENES = Experiment(
-    name="auto-scenes",
-    title="auto beside every method: spectra of two hyperspectral scenes",
-    trials=scene_trials,
-    run=run,
-    draw=draw,
-    tell=tell_scenes,
+    "auto-scenes",
+    "auto beside every method: spectra of two hyperspectral scenes",
+    scene_trials,
+    run,
+    tell_scenes,
+    draw,
     data=tuple(MATERIALS),
     page=PAGE,
     checks=check_scenes,
 )
 EXPLAINED = Experiment(
-    name="auto-rae",
-    title="auto beside every method: how much the anchors of ten data sets explain",
-    trials=explained_trials,
-    run=run,
-    tell=tell_explained,
+    "auto-rae",
+    "auto beside every method: how much the anchors of ten data sets explain",
+    explained_trials,
+    run,
+    tell_explained,
     data=tuple(dict.fromkeys(name.split()[0] for name in SIZES)),
     page=PAGE,
     checks=check_explained,

@@ -1,21 +1,17 @@
 """Success of every method on both types of synthetic data, over the noise."""
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sepnmf.experiments import recovery
 from sepnmf.experiments.auto.common import PAGE, at_least, at_most, choose, label
-from sepnmf.experiments.experiment import Check, Experiment, Row, Scale, figure, pick, table
-from sepnmf.experiments.labels import DATA, curves, panels, shared_legend
+from sepnmf.experiments.experiment import Check, Experiment, Figure, Frame, Row, Scale, pick, where
+from sepnmf.experiments.labels import DATA, curves, one_panel, shared_legend
+from sepnmf.experiments.markdown import figure, section, table
 from sepnmf.experiments.noise_sweep import SEPARABLE
 from sepnmf.experiments.recovery import NEAREST
 from sepnmf.registry import ready_methods
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 INSIDE = (0.0, 0.05, 0.1, 0.1833, 0.25, 0.3, 0.35, 0.38)
 BEYOND = (0.41, 0.43, 0.46, 0.5)  # about 0.43 the anchors enter the cone of the other columns
@@ -60,10 +56,9 @@ def run(data: str, method: str, noise: float, seeds: int) -> list[Row]:
     return [{"success": success, "unidentifiable": unidentifiable, "seconds": seconds}]
 
 
-def draw(data: str, frame: "pd.DataFrame") -> "dict[str, Figure]":
+def draw(data: str, frame: Frame) -> dict[str, Figure]:
     """Success over the noise, a curve per method."""
-    picture, axes = panels(1, 1, width=9.0, height=4.8)
-    panel = axes[0][0]
+    picture, panel = one_panel(9.0, 4.8)
     order = [(method,) for method in dict.fromkeys(frame["method"])]
     curves(panel, frame, "noise", "success", by=("method",), order=order)
     panel.set_title(DATA[data])
@@ -71,17 +66,17 @@ def draw(data: str, frame: "pd.DataFrame") -> "dict[str, Figure]":
         panel.set_xscale("linear")
         if frame["noise"].max() > SEPARABLE:
             panel.axvspan(SEPARABLE, frame["noise"].max(), color="0.92", label="anchors in the cone")
-    shared_legend(picture, axes)
+    shared_legend(picture)
     return {f"success-{data}": picture}
 
 
-def rates(frame: "pd.DataFrame") -> dict[str, list[float]]:
+def rates(frame: Frame) -> dict[str, list[float]]:
     """Success by level for each method, auto first, then by the mean."""
     each = {str(method): part["success"].tolist() for method, part in frame.groupby("method", sort=False)}
     return dict(sorted(each.items(), key=lambda item: (item[0] != "auto", -sum(item[1]))))
 
 
-def rate_table(frame: "pd.DataFrame", mean: bool = False) -> str:
+def rate_table(frame: Frame, mean: bool = False) -> str:
     """Success by method and level, with the mean over the levels if it is asked for."""
     head = ["ε =", *(f"{noise:.3g}" for noise in dict.fromkeys(frame["noise"])), *["mean"] * mean]
     rows = [
@@ -91,9 +86,9 @@ def rate_table(frame: "pd.DataFrame", mean: bool = False) -> str:
     return table(head, rows)
 
 
-def tell_type1(frame: "pd.DataFrame") -> str:
+def tell_type1(frame: Frame) -> str:
     """Success below and beyond the level where the anchors can be told from the other columns."""
-    auto = frame[frame["method"] == "auto"]
+    auto = where(frame, method="auto")
     inside, beyond = frame[frame["noise"] <= INSIDE[-1]], frame[frame["noise"] > INSIDE[-1]]
     seconds = auto[auto["noise"] <= INSIDE[-1]]["seconds"].mean()
     told = [
@@ -118,12 +113,12 @@ def tell_type1(frame: "pd.DataFrame") -> str:
             rate_table(beyond),
         ]
     parts += ["How often `sel.status` of `auto` is “not identifiable”:", table(("ε", "share"), told)]
-    return "\n\n".join(parts)
+    return section(*parts)
 
 
-def tell_type2(frame: "pd.DataFrame") -> str:
+def tell_type2(frame: Frame) -> str:
     """Success at each level."""
-    seconds = frame[frame["method"] == "auto"]["seconds"].mean()
+    seconds = where(frame, method="auto")["seconds"].mean()
     parts = [
         "## Type 2: Dirichlet mixtures with Gaussian noise",
         "Each instance has ten anchors and 90 mixtures, 50 × 100 (`make_dirichlet`), at the paper's noise "
@@ -137,12 +132,12 @@ def tell_type2(frame: "pd.DataFrame") -> str:
             f"`hottopixx`, which is slow, has {frame['seeds'].min()} seeds below ε = {MANY_FROM} and above "
             f"ε = {MANY_TO}."
         )
-    return "\n\n".join(parts)
+    return section(*parts)
 
 
-def checks_type1(frame: "pd.DataFrame") -> list[Check]:
+def checks_type1(frame: Frame) -> list[Check]:
     """All anchors found up to ε = 0.25, and nearly always up to 0.38."""
-    auto = frame[frame["method"] == "auto"]
+    auto = where(frame, method="auto")
     return [
         at_least(f"Type 1, success at ε = {noise:g}", rate, WANTED.get(noise, 1.0))
         for noise, rate in zip(auto["noise"], auto["success"], strict=True)
@@ -150,7 +145,7 @@ def checks_type1(frame: "pd.DataFrame") -> list[Check]:
     ]
 
 
-def checks_type2(frame: "pd.DataFrame") -> list[Check]:
+def checks_type2(frame: Frame) -> list[Check]:
     """The best mean success, and never far below the best method of a level."""
     found = {method: np.array(values) for method, values in rates(frame).items()}
     auto = found.pop("auto")
@@ -167,22 +162,22 @@ def checks_type2(frame: "pd.DataFrame") -> list[Check]:
 
 
 TYPE1 = Experiment(
-    name="auto-type1",
-    title="auto beside every method: success on Type 1 data",
-    trials=partial(trials, "type1"),
-    run=run,
-    draw=partial(draw, "type1"),
-    tell=tell_type1,
+    "auto-type1",
+    "auto beside every method: success on Type 1 data",
+    partial(trials, "type1"),
+    run,
+    tell_type1,
+    partial(draw, "type1"),
     page=PAGE,
     checks=checks_type1,
 )
 TYPE2 = Experiment(
-    name="auto-type2",
-    title="auto beside every method: success on Type 2 data",
-    trials=partial(trials, "type2"),
-    run=run,
-    draw=partial(draw, "type2"),
-    tell=tell_type2,
+    "auto-type2",
+    "auto beside every method: success on Type 2 data",
+    partial(trials, "type2"),
+    run,
+    tell_type2,
+    partial(draw, "type2"),
     page=PAGE,
     checks=checks_type2,
 )

@@ -1,16 +1,14 @@
 """Anchor words of news articles, and the topics they stand for."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sepnmf.datasets import load_bbc_news
 from sepnmf.experiments.auto.common import PAGE, choose
-from sepnmf.experiments.experiment import Check, Experiment, Row, Scale, pick, table
+from sepnmf.experiments.experiment import Check, Experiment, Frame, Row, Scale, pick
+from sepnmf.experiments.markdown import section, table
 from sepnmf.text import cooccurrence, topic_words
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TOPICS, TOP = 10, 10
 WORDS = 9635  # of the data set
@@ -42,26 +40,24 @@ def run(method: str, topics: int, words: int) -> list[Row]:
     return rows
 
 
-def tell(frame: "pd.DataFrame") -> str:
+def tell(frame: Frame) -> str:
     """The words of each topic."""
     rows = [(row["anchor"], row["top"], row["class"], f"{row['share']:.2f}") for _, row in frame.iterrows()]
-    return "\n\n".join(
-        [
-            "## Topics of news articles",
-            f"`sepnmf.select(sepnmf.cooccurrence(counts), {TOPICS})` on the counts of "
-            f"{frame['words'].iloc[0]} words in 2225 BBC articles chose these anchor words in "
-            f"{frame['seconds'].iloc[0]:.1f} s. Words are stemmed, as in the file. The top ten words of a "
-            "topic are its most probable ones (`sepnmf.text.topic_words`): NNLS of each word's "
-            "co-occurrences on those of the anchor words, times the frequency of the word. The class is the "
-            "one whose articles use these ten words most; the share is its share of their use, and 0.20 "
-            "would be even. The method does not see the classes. Whether the topics make sense is for the "
-            "reader to judge.",
-            table(("anchor word", "top ten words", "class", "share"), rows),
-        ]
+    return section(
+        "## Topics of news articles",
+        f"`sepnmf.select(sepnmf.cooccurrence(counts), {TOPICS})` on the counts of "
+        f"{frame['words'].iloc[0]} words in 2225 BBC articles chose these anchor words in "
+        f"{frame['seconds'].iloc[0]:.1f} s. Words are stemmed, as in the file. The top ten words of a "
+        "topic are its most probable ones (`sepnmf.text.topic_words`): NNLS of each word's "
+        "co-occurrences on those of the anchor words, times the frequency of the word. The class is the "
+        "one whose articles use these ten words most; the share is its share of their use, and 0.20 "
+        "would be even. The method does not see the classes. Whether the topics make sense is for the "
+        "reader to judge.",
+        table(("anchor word", "top ten words", "class", "share"), rows),
     )
 
 
-def checks(frame: "pd.DataFrame") -> list[Check]:
+def checks(frame: Frame) -> list[Check]:
     """Each class is the main one of a topic."""
     covered = frame["class"].nunique()
     what = "bbc_news, classes that are the main one of a topic's top ten words"
@@ -69,11 +65,11 @@ def checks(frame: "pd.DataFrame") -> list[Check]:
 
 
 EXPERIMENT = Experiment(
-    name="auto-topics",
-    title="auto: anchor words of BBC news articles",
-    trials=trials,
-    run=run,
-    tell=tell,
+    "auto-topics",
+    "auto: anchor words of BBC news articles",
+    trials,
+    run,
+    tell,
     data=("bbc_news",),
     page=PAGE,
     checks=checks,
