@@ -19,7 +19,7 @@ import typer
 from typer.cli import get_docs_for_click
 
 import sepnmf
-from sepnmf.cli import _app as command_line
+from sepnmf.cli import app as command_line
 
 if TYPE_CHECKING:  # so that the tests can read this file without Sphinx
     from sphinx.application import Sphinx
