@@ -1,4 +1,4 @@
-"""Update of the weights in the vertex model, see `sepnmf.tuning.vertices`."""
+"""Update of the weights in the vertex model, see `sepnmf._descent._likelihood`."""
 
 import math
 
