@@ -1,6 +1,6 @@
-"""The command line: each command turns words into calls of the library; nothing is computed here.
+"""Command line interface. Each command parses its options and calls the library.
 
-Only Typer and Rich are imported before a command runs, so that help appears at once.
+Only Typer and Rich are imported before a command runs, so that --help is fast.
 """
 
 from sepnmf.cli._app import app, run

@@ -1,12 +1,12 @@
-"""The command that lists the methods."""
+"""The command methods, which lists the methods."""
 
 from sepnmf.cli import _options as opt
-from sepnmf.cli._app import app, say, show_json, show_table
+from sepnmf.cli._app import app, print_line, show_json, show_table
 
 
 @app.command()
 def methods(as_json: opt.Json = False) -> None:
-    """List the methods: what each does, when to use it, what it costs, which data it takes."""
+    """List the methods: what each does, when to use it, its cost, and which data it accepts."""
     from sepnmf.registry import METHODS
 
     facts = [method.facts() for method in METHODS.values()]
@@ -22,5 +22,7 @@ def methods(as_json: opt.Json = False) -> None:
         ]
     show_table({"method": "left", "what it does": "left", "sparse M": "left", "M in chunks": "left"}, rows)
     needing = [f"{fact['method']} ({', '.join(fact['required'])})" for fact in facts if fact["required"]]
-    say(f"Options without a default: {'; '.join(needing)}. Options are passed as --set NAME=VALUE.")
-    say("In chunks, a method chooses exactly as in memory, or among candidates that are screened first.")
+    print_line(f"Options without a default: {'; '.join(needing)}. Options are passed as --set NAME=VALUE.")
+    print_line(
+        "On data in chunks, a method selects exactly as in memory, or among columns that are screened first."
+    )
