@@ -4,8 +4,7 @@ Only Typer and Rich are imported before a command runs, so that --help is fast.
 """
 
 from sepnmf.cli._app import app, run
-from sepnmf.cli._commands import compare, demo, select, topics, unmix
-from sepnmf.cli._methods import methods
+from sepnmf.cli._commands import compare, demo, methods, select, topics, unmix
 from sepnmf.cli._reproduce import reproduce
 
 __all__ = ["app", "compare", "demo", "methods", "reproduce", "run", "select", "topics", "unmix"]

@@ -1,4 +1,4 @@
-"""The commands on files (select, unmix, topics, compare) and the command demo."""
+"""The commands select, unmix, topics and compare, which read a file, and methods and demo."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -252,6 +252,30 @@ def compare(
         lines.append([row["method"], fit, f"{row['seconds']:.3f}", result])
     show_table({"method": "left", "fit": "right", "seconds": "right", "anchors": "left"}, lines)
     print_line(f"Written: {', '.join(map(str, paths))}")
+
+
+@app.command()
+def methods(as_json: opt.Json = False) -> None:
+    """List the methods: what each does, when to use it, its cost, and which data it accepts."""
+    from sepnmf.registry import METHODS
+
+    facts = [method.facts() for method in METHODS.values()]
+    if as_json:
+        show_json(facts)
+        return
+    rows = []
+    for fact in facts:
+        rows += [
+            [fact["method"], fact["summary"], "yes" if fact["sparse"] else "no", fact["chunks"]],
+            ["", f"when: {fact['use']}", "", ""],
+            ["", f"cost: {fact['cost']}", "", ""],
+        ]
+    show_table({"method": "left", "what it does": "left", "sparse M": "left", "M in chunks": "left"}, rows)
+    needing = [f"{fact['method']} ({', '.join(fact['required'])})" for fact in facts if fact["required"]]
+    print_line(f"Options without a default: {'; '.join(needing)}. Options are passed as --set NAME=VALUE.")
+    print_line(
+        "On data in chunks, a method selects exactly as in memory, or among columns that are screened first."
+    )
 
 
 @app.command()

@@ -71,8 +71,9 @@ def pyplot() -> Any:
 
 def save(figure: Any, path: Path) -> Path:
     """Write a figure to a file, which appears only when it is complete, and close it."""
-    part = path.with_name(f"{path.stem}.part{path.suffix}")
-    figure.savefig(part, dpi=110)
+    from sepnmf.io._cubes import replacing
+
+    with replacing(path) as part:
+        figure.savefig(part, dpi=110, format="png")
     pyplot().close(figure)
-    part.replace(path)
     return path

@@ -151,9 +151,10 @@ def folder_for(file: Path, out: Path | None, what: str) -> Path:
 
 def write_text(path: Path, text: str) -> Path:
     """Write a text file, which appears only when it is complete."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8", newline="")
-    part.replace(path)
+    from sepnmf.io._cubes import replacing
+
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8", newline="")
     return path
 
 

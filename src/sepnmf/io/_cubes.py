@@ -1,7 +1,6 @@
 """Writers of abundance maps, in the format of the file from which the data were read."""
 
 import csv
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -134,12 +133,12 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield part
         if not (path.is_dir() and has_metadata(path)):  # a folder is replaced only if it is a Zarr array
-            os.replace(part, path)
+            part.replace(path)
             return
         # A folder cannot be replaced in one step.
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as aside:
-            os.replace(path, Path(aside, path.name))
-            os.replace(part, path)
+            path.replace(Path(aside, path.name))
+            part.replace(path)
     finally:
         remove(part)
 

@@ -143,7 +143,8 @@ def diagnosis(file: Path, delimiter: str, header: bool, index: bool = True) -> V
 
 def read_parquet(file: Path) -> Data:
     """Read a matrix from a .parquet file; the index of pandas or a first column of text names the rows."""
-    pa, pq = needed("pyarrow"), needed("pyarrow.parquet")
+    types, pq = needed("pyarrow").types, needed("pyarrow.parquet")
+    number_kinds = (types.is_integer, types.is_floating, types.is_boolean)
     kind = "a Parquet file"
     with parsing(file, kind):
         content = pq.ParquetFile(file)
@@ -158,9 +159,7 @@ def read_parquet(file: Path) -> Data:
             raise ValueError(f"{file.name} has two columns with the same name: rename one.")
         for name in named:
             column = schema.field(name).type
-            if not (
-                pa.types.is_integer(column) or pa.types.is_floating(column) or pa.types.is_boolean(column)
-            ):
+            if not any(is_kind(column) for is_kind in number_kinds):
                 raise ValueError(
                     f"{file.name} has a column {name!r} of type {one_line(ValueError(column))}, not real "
                     "numbers: remove or convert it."
