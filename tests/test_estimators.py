@@ -274,7 +274,7 @@ def test_n_components_must_be_a_count(value):
         ("half", "n_features_to_select must be an integer of at least 1"),
         (5, "n_features_to_select=5 must be at most n_features=4"),
         (0.0, "n_features_to_select must be finite and greater than 0"),
-        (1.5, r"n_features_to_select as a share must lie in \(0, 1\], got 1.5"),
+        (1.5, r"n_features_to_select as a fraction must be in \(0, 1\], got 1.5"),
     ],
 )
 def test_n_features_to_select_must_be_a_count_or_a_share(value, message):
