@@ -251,8 +251,8 @@ def test_float32_stays_float32(data, estimator):
         ({"negative": "keep"}, "negative must be one of"),
         ({"method_options": [1]}, r"method_options must be None or a dict, got \[1\]"),
         ({"method_options": {"colour": "red"}}, "'colour' is not an option of method 'auto'"),
-        ({"method_options": {"negative": "clip"}}, "method_options must not hold 'negative'"),
-        ({"method_options": {"random_state": 0}}, "method_options must not hold 'random_state'"),
+        ({"method_options": {"negative": "clip"}}, "method_options must not contain 'negative'"),
+        ({"method_options": {"random_state": 0}}, "method_options must not contain 'random_state'"),
     ],
 )
 def test_wrong_parameters_are_named(estimator, parameters, message):

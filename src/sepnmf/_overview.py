@@ -109,7 +109,7 @@ def compare(
 ) -> list[dict[str, Any]]:
     """Run methods one after another on the same data.
 
-    `names` are by default all methods that need no option and are fast for so many columns. With `scale`,
+    `names` are by default all methods that need no option and are fast for n columns. With `scale`,
     columns are divided by their sums before the selection; the fit refers to the original columns. `label`
     returns the label of a column. `on_progress` gets the name of the next method, and how many are done and
     how many there are. Each row has "method", "columns", "anchors" (labels), "fit", "seconds", "status", and

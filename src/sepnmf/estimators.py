@@ -89,7 +89,7 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"method_options must be None or a dict, got {options!r}.")
         for name in ("negative", "random_state"):
             if name in options:
-                raise ValueError(f"method_options must not hold {name!r}: pass {name} to the estimator.")
+                raise ValueError(f"method_options must not contain {name!r}: pass {name} to the estimator.")
         if "random_state" in method.options and self.random_state is not None:
             seed = self.random_state
             if isinstance(seed, np.random.RandomState):  # the methods do not accept this class
@@ -128,7 +128,7 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
     method_options : dict, optional
         Options of the method, except `negative` and `random_state`.
     negative : {"error", "clip", "allow"}, default "error"
-        What to do with negative entries of X: refuse them, set them to zero, or keep them.
+        Treatment of negative entries of X: refuse them, set them to zero, or keep them.
     random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default None
         Passed to a method that uses random numbers. With None, "auto" uses a fixed seed and the other
         methods use none. With an integer, every fit gives the same result.
@@ -285,7 +285,7 @@ class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
     method_options : dict, optional
         Options of the method, except `negative` and `random_state`.
     negative : {"error", "clip", "allow"}, default "error"
-        What `fit` does with negative entries of X: refuse them, set them to zero, or keep them.
+        Treatment of negative entries of X by `fit`: refuse them, set them to zero, or keep them.
         `transform` only extracts columns and accepts any X.
     random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default None
         Passed to a method that uses random numbers. With None, "auto" uses a fixed seed and the other

@@ -131,7 +131,7 @@ def missing(name: str, what: str, layout: str, reason: str) -> FileNotFoundError
     """Return an error that says what to download and where to put it."""
     return FileNotFoundError(
         f"{reason}: download {what}, put it into a folder {name!r} as {layout}, "
-        f"and set {VARIABLE} to the folder that holds {name!r}."
+        f"and set {VARIABLE} to the folder that contains {name!r}."
     )
 
 

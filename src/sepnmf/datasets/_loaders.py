@@ -228,7 +228,7 @@ def read(folder: str, file: str) -> BytesIO:
         reason = f"there is no {path}" if root else f"the environment variable {VARIABLE} is not set"
         raise FileNotFoundError(
             f"{file} was not found because {reason}: download {', '.join(source.files)} from {source.url}, "
-            f"put them into a folder {folder!r}, and set {VARIABLE} to the folder that holds {folder!r}."
+            f"put them into a folder {folder!r}, and set {VARIABLE} to the folder that contains {folder!r}."
         )
     content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()

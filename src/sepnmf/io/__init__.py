@@ -100,8 +100,8 @@ def read(
     """
     path = Path(file)
     check_file(path)
-    beside = None if kind_of(path) in READERS else header_beside(path)
-    kind = kind_of(path) if beside is None else ".hdr"
+    envi_header = None if kind_of(path) in READERS else header_beside(path)
+    kind = kind_of(path) if envi_header is None else ".hdr"
     if kind not in READERS:
         raise ValueError(
             f"{path.name} has an unknown format: expected {', '.join(READERS)}, or an ENVI data file with "
@@ -118,7 +118,9 @@ def read(
         options |= limits(memory)
     if in_parts:
         options["large"] = 0
-    data = READERS[kind](path, **options) if beside is None else READERS[kind](beside, data=path, **options)
+    if envi_header is not None:
+        options["data"] = path
+    data = READERS[kind](envi_header or path, **options)
     return data if shape is None else with_shape(data, shape)
 
 

@@ -47,7 +47,7 @@ def check_claim(nbytes: int, file: Path) -> None:
 
 
 def is_as_large(file: Path, nbytes: int) -> bool:
-    """Return whether a file or a folder has at least so many bytes; counting stops at that number."""
+    """Return whether a file or a folder has at least `nbytes` bytes; counting stops there."""
     files = iter([file]) if file.is_file() else (path for path in file.rglob("*") if path.is_file())
     found = 0
     for path in files:

@@ -44,7 +44,7 @@ def choose(variables: Sequence[Variable], wanted: str | None, file: Path) -> Var
     else:
         candidates = [v for v in variables if v.name == wanted][:1]
     if len(candidates) != 1:
-        raise ValueError(f"{file.name} {which(variables, wanted)}.")
+        raise ValueError(f"{file.name} {list_variables(variables, wanted)}.")
     chosen = candidates[0]
     if not chosen.is_matrix:
         raise ValueError(
@@ -54,7 +54,7 @@ def choose(variables: Sequence[Variable], wanted: str | None, file: Path) -> Var
     return chosen
 
 
-def which(variables: Sequence[Variable], wanted: str | None) -> str:
+def list_variables(variables: Sequence[Variable], wanted: str | None) -> str:
     """Return an error message that lists the variables of a file."""
     if not variables:
         return "contains no variables"

@@ -13,7 +13,7 @@ from sepnmf.report._markup import Markup, data_block, element, name
 from sepnmf.report._tables import bar, head, number_cell, row, table
 from sepnmf.report._values import plain, shown
 
-LONGEST, BINS = 2000, 500  # a curve of more points is reduced to the extremes in so many bins
+LONGEST, BINS = 2000, 500  # a curve of more points is reduced to its extremes in each bin
 TABLE_ROWS = 200  # largest number of rows of the table below a chart
 
 

@@ -11,7 +11,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def shown(value: Any, digits: int = 4) -> str:
-    """Return a value as text with so many significant digits; powers of ten only for extreme values.
+    """Return a value as text with `digits` significant digits; powers of ten only for extreme values.
 
     >>> [shown(x) for x in (0.97654, 12345.678, 3, 2.5e-7, -1e9, float("nan"), None, True, "spa")]
     ['0.9765', '12346', '3', '2.5·10⁻⁷', '−10⁹', '–', '–', 'yes', 'spa']
