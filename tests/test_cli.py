@@ -23,7 +23,7 @@ import sepnmf
 from malformed import make_malformed
 from sepnmf import _overview as overview
 from sepnmf.cli._app import STOPPED
-from sepnmf.cli._work import method_options, two_sides
+from sepnmf.cli._work import method_options, parse_shape
 from sepnmf.datasets import make_dirichlet
 from sepnmf.io import READERS
 from sepnmf.io._envi import read_envi
@@ -141,7 +141,7 @@ def test_options_of_a_method_are_passed_on(sepnmf_says):
 @pytest.mark.parametrize(("text", "value"), [("a=1", 1), ("a=1e-3", 1e-3), ("a=x", "x"), ("a=None", None)])
 def test_values_of_options_are_numbers_or_words(text, value):
     assert method_options([text]) == {"a": value}
-    assert two_sides("9×12", "--shape") == (9, 12)
+    assert parse_shape("9×12", "--shape") == (9, 12)
 
 
 def test_a_seed_makes_random_methods_repeatable(sepnmf_says):
@@ -213,7 +213,7 @@ def test_a_matrix_is_an_image_once_its_shape_is_said(sepnmf_says, cube):
     io.savemat("flat.mat", {"Y": M})
     code, _, err = sepnmf_says("unmix", "flat.mat", "-r", 3)
     assert code == 2
-    assert "say --shape LINESxSAMPLES" in err
+    assert "give their shape with --shape LINESxSAMPLES" in err
     code, out, _ = sepnmf_says(
         "unmix", "flat.mat", "-r", 3, "--shape", f"{LINES}x{SAMPLES}", "--json", "--report"
     )
@@ -421,11 +421,11 @@ def option(key, value):
     [
         (["select"], "Missing argument 'FILE'"),
         (["select", "M.npy"], "Missing option '--anchors'"),
-        (["select", "M.npy", "-r", "0"], "--anchors must be a number from 1 on"),
+        (["select", "M.npy", "-r", "0"], "--anchors must be a positive integer or \"auto\", got '0'"),
         (["select", "M.npy", "-r", "2", "--method", "magic"], "--method must be one of 'auto'"),
         (["select", "M.npy", "-r", "2", "--nonsense"], "--nonsense"),
         (["select", "M.npy", "-r", "99"], "got 99"),
-        (["select", "M.npy", "-r", "2", "--set", "lam"], "--set wants NAME=VALUE"),
+        (["select", "M.npy", "-r", "2", "--set", "lam"], "--set must be NAME=VALUE"),
         (["select", "M.npy", "-r", "2", "--set", "lam=1"], "not an option of method 'auto'"),
         (["select", "M.npy", "-r", "2", "--picture", "5"], "--picture must be two numbers"),
         (["select", "M.npy", "-r", "2", "--shape", "5x5"], "5"),
@@ -450,12 +450,12 @@ def test_mistakes_get_one_line_and_exit_code_two(sepnmf_says, words, hint):
     assert err.count("\n") == 1
 
 
-def test_our_own_mistakes_give_exit_code_one(sepnmf_says, monkeypatch):
+def test_internal_errors_give_exit_code_one(sepnmf_says, monkeypatch):
     np.save("M.npy", planted()[0])
     monkeypatch.setattr("sepnmf.metrics.rae", lambda *_: 1 / 0)
     code, _, err = sepnmf_says("select", "M.npy", "-r", 2)
     assert code == 1
-    assert "This is our mistake, please report it: ZeroDivisionError" in err
+    assert "Internal error, please report it: ZeroDivisionError" in err
 
 
 def test_names_from_a_file_cannot_command_the_terminal(sepnmf_says):

@@ -179,7 +179,7 @@ def test_a_port_of_something_else_is_one_line(sepnmf_says, impatient, scene):
         code, _, err = sepnmf_says("select", "scene.npy", "-r", 3, "--dask", address)
         server.shutdown()
     assert code == 2
-    assert err == f"What answers at {address} is no Dask scheduler: is it the dashboard's port?\n"
+    assert err == f"The service at {address} is not a Dask scheduler: is this the port of the dashboard?\n"
 
 
 def test_distributed_may_be_missing(sepnmf_says, monkeypatch, scene):
@@ -233,7 +233,7 @@ def test_passes_here_count_chunks(M):
 
 
 def test_passes_on_a_cluster_count_chunks(scheduler, M, monkeypatch):
-    monkeypatch.setattr(progress, "OFTEN", 0.01)
+    monkeypatch.setattr(progress, "POLL_SECONDS", 0.01)
     with Client(scheduler) as client:
         as_matrix(M).scan(Inspection())  # before: not shown
         with Progress() as shown, progress.passes(shown):
@@ -261,7 +261,7 @@ def test_a_pass_begins_when_all_chunks_known_are_done():
     with Progress(disable=True) as bar:
         shown = progress.Passes(bar)
         for total, done in [(0, 0), (6, 0), (6, 4), (8, 4), (8, 8), (8, 8), (11, 9), (11, 11)]:
-            shown.saw(total, done)
+            shown.update(total, done)
         assert bars(bar) == [("pass 1 over the data", 8, 8), ("pass 2 over the data", 3, 3)]
 
 

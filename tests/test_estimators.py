@@ -252,8 +252,8 @@ def test_float32_stays_float32(data, estimator):
         ({"negative": "keep"}, "negative must be one of"),
         ({"method_options": [1]}, r"method_options must be None or a dict, got \[1\]"),
         ({"method_options": {"colour": "red"}}, "'colour' is not an option of method 'auto'"),
-        ({"method_options": {"negative": "clip"}}, "method_options must not hold 'negative'"),
-        ({"method_options": {"random_state": 0}}, "method_options must not hold 'random_state'"),
+        ({"method_options": {"negative": "clip"}}, "method_options must not contain 'negative'"),
+        ({"method_options": {"random_state": 0}}, "method_options must not contain 'random_state'"),
     ],
 )
 def test_wrong_parameters_are_named(estimator, parameters, message):
@@ -275,7 +275,7 @@ def test_n_components_must_be_a_count(value):
         ("half", "n_features_to_select must be an integer of at least 1"),
         (5, "n_features_to_select=5 must be at most n_features=4"),
         (0.0, "n_features_to_select must be finite and greater than 0"),
-        (1.5, r"n_features_to_select as a share must lie in \(0, 1\], got 1.5"),
+        (1.5, r"n_features_to_select as a fraction must be in \(0, 1\], got 1.5"),
     ],
 )
 def test_n_features_to_select_must_be_a_count_or_a_share(value, message):

@@ -149,5 +149,5 @@ def test_a_changed_file_is_refused(monkeypatch, tmp_path):
     monkeypatch.setenv(loaders.VARIABLE, str(tmp_path))
     (tmp_path / "swimmer").mkdir()
     (tmp_path / "swimmer" / "Swimmer.mat").write_bytes(b"MATLAB 5.0 MAT-file, or so it says")
-    with pytest.raises(ValueError, match=r"SHA-256 .* damaged or another version"):
+    with pytest.raises(ValueError, match=r"SHA-256 .* the file is damaged or of another version"):
         datasets.load_swimmer()

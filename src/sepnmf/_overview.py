@@ -1,4 +1,4 @@
-"""What people want to see beside the anchors: the data at a glance, maps, and other methods' answers."""
+"""Contents of reports besides the anchors: a summary of the data, maps, and a comparison of methods."""
 
 import time
 import warnings
@@ -16,13 +16,13 @@ from sepnmf.registry import find_method, ready_methods, select
 from sepnmf.selection import Selection
 from sepnmf.tuning import residual_curve
 
-SIDE = 600  # pixels of a map in a report, at most
-SAMPLE = 5000  # columns that the curve of the residual is computed on, of more
-MOST_ANCHORS = 15  # of that curve
+SIDE = 600  # largest number of lines and samples of a map in a report
+SAMPLE = 5000  # largest number of columns from which the residual curve is computed
+MOST_ANCHORS = 15  # largest number of anchors of the residual curve
 
 
 def summary(data: Data) -> dict[str, str]:
-    """Return the data at a glance, for a reader."""
+    """Return a summary of the data for a report."""
     matrix = as_matrix(data.M, "allow")
     m, n = matrix.shape
     least, most, zeros = matrix.extent()
@@ -41,7 +41,7 @@ def summary(data: Data) -> dict[str, str]:
 
 
 def curve_of_residuals(M: MatrixLike, random_state: int = 0) -> dict[str, Floats] | None:
-    """Return the relative residual of the best r columns for every small r; of many columns, of a sample."""
+    """Return the relative residual of the best r columns for r up to 15, computed on a random sample."""
     matrix = as_matrix(M, "allow")
     m, n = matrix.shape
     count = min(SAMPLE, n, max(SMALL // m, 1))
@@ -49,56 +49,52 @@ def curve_of_residuals(M: MatrixLike, random_state: int = 0) -> dict[str, Floats
     part = matrix if count == n else matrix.part(columns)
     try:
         squares = residual_curve(part.in_memory(), min(MOST_ANCHORS, m, count), random_state, None)
-    except ValueError:  # no column to choose
+    except ValueError:  # all columns are zero
         return None
     return {"r": np.arange(1.0, len(squares) + 1), "residual": np.sqrt(squares)}
 
 
 def scene(data: Data) -> Floats:
-    """Return the mean over the bands, as an image."""
+    """Return the mean over the bands as an image, thinned if it is large."""
     return thinned(data.picture(as_matrix(data.M, "allow").mean_row()))
 
 
 def maps(data: Data, H: Any) -> Floats:
-    """Return the weights of each anchor as images, thinned where they are large."""
+    """Return the weights of each anchor as an image, thinned if it is large."""
     return np.stack([thinned(data.picture(np.asarray(row))) for row in H])
 
 
 def maps_from(data: Data, matrix: Matrix, W: Floats) -> Floats:
-    """Return the same, computed here for the pixels that are shown."""
+    """Return the same images as `maps`; weights are computed only for the pixels that are shown."""
     columns, shape = shown_pixels(data)
     H = nnls(W, matrix if len(columns) == matrix.shape[1] else matrix.part(columns))
     return np.stack([np.reshape(row, shape, order=data.image_order) for row in np.asarray(H)])
 
 
 def shown_pixels(data: Data) -> tuple[Ints, tuple[int, int]]:
-    """Return the columns of the pixels that a thinned picture shows, ascending, and its lines and samples."""
-    if data.image_shape is None:
-        raise ValueError(f"{data.file.name} holds no image: its columns are not pixels.")
-    step = thinning(data.image_shape)
-    lines, samples = (np.arange(0, side, step) for side in data.image_shape)
-    columns = np.ravel_multi_index(
-        np.meshgrid(lines, samples, indexing="ij"), data.image_shape, order=data.image_order
-    )
+    """Return the columns of the pixels in a thinned picture, ascending, and the shape of the picture."""
+    shape = data.require_image()
+    lines, samples = (np.arange(0, side, thinning(shape)) for side in shape)
+    columns = np.ravel_multi_index(np.meshgrid(lines, samples, indexing="ij"), shape, order=data.image_order)
     return columns.ravel(order=data.image_order), (len(lines), len(samples))
 
 
 def thinning(shape: tuple[int, ...]) -> int:
-    """Return the step between the lines and samples that a picture of at most 600 a side shows."""
+    """Return the least step between lines and samples for at most 600 of each."""
     return max(-(-side // SIDE) for side in shape)
 
 
 def thinned(picture: Floats) -> Floats:
-    """Return a picture of at most 600 a side, with every k-th line and sample."""
+    """Return every k-th line and sample of a picture, at most 600 of each."""
     step = thinning(picture.shape)
     return picture[::step, ::step]
 
 
 def too_slow(name: str, n: int) -> str | None:
-    """Return why a method is not run on so many columns unless it is named."""
+    """Return why a method is not run by default on n columns, or None if it is."""
     most = find_method(name).quick_up_to
     slow = most is not None and n > most
-    return f"takes minutes with over {most:,} columns: name it to run it" if slow else None
+    return f"takes minutes with more than {most:,} columns: name it to run it" if slow else None
 
 
 def compare(
@@ -111,30 +107,13 @@ def compare(
     label: Callable[[int], str] = str,
     on_progress: Callable[[str, int, int], object] = lambda name, done, total: None,
 ) -> list[dict[str, Any]]:
-    """Run methods side by side.
+    """Run methods one after another on the same data.
 
-    Parameters
-    ----------
-    M : matrix_like of shape (m, n)
-        Data.
-    r : int
-        Number of anchors.
-    names : iterable of str, optional
-        Methods; by default all that need no option and do not take minutes on so many columns.
-    scale : bool, default False
-        Divide the columns by their sums before choosing; the fit is of the columns as they are.
-    random_state : int, default 0
-        For methods that draw random numbers.
-    label : callable
-        What to call a column.
-    on_progress : callable
-        Called with the name of each method before it runs, how many are done, and how many there are.
-
-    Returns
-    -------
-    list of dict
-        Per method: "method", "columns", "anchors" (labels), "fit", "seconds", "status", and "failure": why
-        there is no answer, None if there is one.
+    `names` are by default all methods that need no option and are fast for n columns. With `scale`,
+    columns are divided by their sums before the selection; the fit refers to the original columns. `label`
+    returns the label of a column. `on_progress` gets the name of the next method, and how many are done and
+    how many there are. Each row has "method", "columns", "anchors" (labels), "fit", "seconds", "status", and
+    "failure", the reason why there is no result, or None.
     """
     chosen = list(ready_methods() if names is None else names)
     matrix = as_matrix(M, "allow")
@@ -163,7 +142,7 @@ def compare(
 
 
 def choose(matrix: Matrix, r: int, method: str, *, random_state: int, **options: Any) -> Selection:
-    """Return a selection, with a seed where the method takes one; its status says if it did not converge."""
+    """Run a method, with a seed if it accepts one. Warnings are suppressed; see the status of the result."""
     if "random_state" in find_method(method).options:
         options["random_state"] = random_state
     with warnings.catch_warnings():

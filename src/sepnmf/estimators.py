@@ -1,7 +1,7 @@
 """scikit-learn estimators: SeparableNMF, whose anchors are samples, and AnchorSelector, for features."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -17,31 +17,52 @@ from sepnmf.registry import find_method, select
 from sepnmf.selection import Selection
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
+ACCEPTED: dict[str, Any] = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}
 
 
 class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What the two estimators share: the method, its options, and the checks of X."""
+    """Base class of the two estimators: checks of X and the call of the method."""
 
     method: str
     method_options: Mapping[str, Any] | None
     negative: Negative
     random_state: RandomState
 
-    def _matrix(self, X: MatrixLike, choose_among: Literal["columns", "rows"], *, reset: bool) -> Matrix:
-        """Return X as a matrix whose columns are its features, or its samples, with finite entries.
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
+        """Select the anchors: samples with `SeparableNMF`, features with `AnchorSelector`.
 
-        Data in chunks are not loaded: their entries are checked when they are read.
+        Parameters
+        ----------
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
+            Data.
+        y : Ignored
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X)
+        return self
+
+    def _fit(self, X: MatrixLike) -> Matrix:
+        """Set the fitted attributes and return X as a matrix whose columns are the candidates."""
+        raise NotImplementedError
+
+    def _matrix(self, X: MatrixLike, choose_among: Literal["columns", "rows"], *, reset: bool) -> Matrix:
+        """Return X as a matrix with finite entries, whose columns are the features or the samples of X.
+
+        Data in chunks are not loaded; their entries are checked when they are read.
         """
         check_choice(self.negative, "negative", ("error", "clip", "allow"))
         if is_lazy(X):
             X = self._lazy(X, reset=reset)
-            if not reset and self.negative == "error":  # a method checks the entries while it chooses
-                X = X.map_blocks(without_negative, type(self).__name__)
+            if not reset and self.negative == "error":  # in `fit`, the method checks the entries
+                X = X.map_blocks(refuse_negative, type(self).__name__)
             return as_matrix(X, self.negative, choose_among=choose_among)
-        X = validate_data(self, X, reset=reset, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
+        X = validate_data(self, X, reset=reset, **ACCEPTED)
         matrix = as_matrix(X, "clip" if self.negative == "clip" else "allow", choose_among=choose_among)
-        if self.negative == "error" and matrix.in_memory().values.min(initial=0) < 0:
-            raise ValueError(negative_values(type(self).__name__))
+        if self.negative == "error":
+            refuse_negative(matrix.in_memory().values, type(self).__name__)
         return matrix
 
     def _lazy(self, X: Any, *, reset: bool) -> Any:
@@ -52,8 +73,7 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_features = X.shape[1]
         if reset:
             self.n_features_in_ = n_features
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_  # those of other data
+            self.__dict__.pop("feature_names_in_", None)  # from an earlier fit
         elif n_features != self.n_features_in_:
             raise ValueError(
                 f"X has {n_features} features, but {type(self).__name__} is expecting "
@@ -61,27 +81,29 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return X
 
-    def _select(self, matrix: Matrix, r: int, columns: str) -> Selection:
-        """Choose r columns of a matrix; an error says which `columns` of the user's X they are."""
+    def _select(self, matrix: Matrix, r: int, columns: Literal["samples", "features"]) -> None:
+        """Select r columns of a matrix, which are the samples or the features of X."""
         method = find_method(self.method)
-        options = self.method_options
-        if options is None:
-            options = {}
+        options = {} if self.method_options is None else self.method_options
         if not isinstance(options, Mapping):
             raise ValueError(f"method_options must be None or a dict, got {options!r}.")
         for name in ("negative", "random_state"):
             if name in options:
-                raise ValueError(f"method_options must not hold {name!r}: pass {name} to the estimator.")
+                raise ValueError(f"method_options must not contain {name!r}: pass {name} to the estimator.")
         if "random_state" in method.options and self.random_state is not None:
-            options = {**options, "random_state": seed_from(self.random_state)}
+            seed = self.random_state
+            if isinstance(seed, np.random.RandomState):  # the methods do not accept this class
+                seed = int(seed.randint(2**31 - 1))
+            options = {**options, "random_state": seed}
         try:
-            return select(matrix, r, method.name, **options)
+            self.selection_: Selection = select(matrix, r, method.name, **options)
         except ValueError as error:
             n_features, n_samples = matrix.shape if columns == "samples" else matrix.shape[::-1]
-            raise ValueError(
-                f"{error} (Method {self.method!r}; the columns of M are the {columns} of X, which has "
-                f"n_samples={n_samples} and n_features={n_features}.)"
-            ) from error
+            size = f"n_samples={n_samples} and n_features={n_features}"
+            where = f"the columns of M are the {columns} of X, which has {size}"
+            raise ValueError(f"{error} (Method {self.method!r}; {where}.)") from error
+        self.anchor_indices_ = self.selection_.anchors
+        self.n_iter_ = self.selection_.n_outer
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -94,8 +116,8 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: ignore[misc]
     """Nonnegative matrix factorisation whose components are samples.
 
-    X ≈ W · X[K] with W ≥ 0: the r samples K, the anchors, are chosen by a method of `sepnmf.METHODS`,
-    and the weights of every sample are its nonnegative least squares fit by them.
+    X ≈ W · X[K] with W ≥ 0: a method of `sepnmf.METHODS` selects the r samples K, the anchors, and the
+    weights of every sample are the solution of nonnegative least squares.
 
     Parameters
     ----------
@@ -104,17 +126,17 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
     method : str, default "auto"
         A name in `sepnmf.METHODS`.
     method_options : dict, optional
-        What that method takes beyond the data, the number of anchors, `negative` and `random_state`.
+        Options of the method, except `negative` and `random_state`.
     negative : {"error", "clip", "allow"}, default "error"
-        What to do with negative entries of X: refuse them, set them to zero, or keep them.
+        Treatment of negative entries of X: refuse them, set them to zero, or keep them.
     random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default None
-        Passed to a method that draws random numbers; None leaves it to the method ("auto" then has a
-        seed of its own, the others have none). With an integer, every fit gives the same answer.
+        Passed to a method that uses random numbers. With None, "auto" uses a fixed seed and the other
+        methods use none. With an integer, every fit gives the same result.
 
     Attributes
     ----------
     anchor_indices_ : ndarray of shape (n_components,)
-        The samples chosen, best first.
+        Indices of the selected samples, best first.
     components_ : ndarray of shape (n_components, n_features)
         ``X[anchor_indices_]``, dense.
     reconstruction_err_ : float
@@ -124,22 +146,22 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
     n_iter_ : int
         Outer iterations of the method; 0 if it does not iterate to a tolerance.
     selection_ : Selection
-        What the method returned; the columns of its M are the samples.
+        Result of the method; the columns of its M are the samples.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names and all are strings.
 
     See Also
     --------
-    AnchorSelector : chooses features instead.
-    sklearn.decomposition.NMF : components that need not be samples.
+    AnchorSelector : selects features.
+    sklearn.decomposition.NMF : components need not be samples.
 
     Notes
     -----
-    Sparse X is not made dense by `fit` or `transform` as long as the method takes it; one that does not
-    says so. Zero samples are never anchors. A Dask array, a Zarr array or a large memmap is read a few
-    chunks at a time, with whole samples in a chunk, and its weights are a Dask array.
+    `fit` and `transform` do not make sparse X dense; a method that needs dense data raises an error. Zero
+    samples are never anchors. A Dask array, a Zarr array or a large memmap is read a few chunks at a time,
+    with whole samples in a chunk, and its weights are a Dask array.
 
     Examples
     --------
@@ -171,24 +193,8 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         self.negative = negative
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: object = None) -> "SeparableNMF":
-        """Choose the anchors among the samples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data.
-        y : Ignored
-
-        Returns
-        -------
-        self
-        """
-        self._fit(X)
-        return self
-
     def fit_transform(self, X: MatrixLike, y: object = None) -> Floats:
-        """Choose the anchors among the samples and return the weights of every sample.
+        """Select anchors among the samples and return the weights of every sample.
 
         Parameters
         ----------
@@ -199,27 +205,24 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         Returns
         -------
         W : ndarray of shape (n_samples, n_components)
-            Of a Dask array, a Dask array.
+            A Dask array if X is one.
         """
         return self._weights(self._fit(X))
 
     def _fit(self, X: MatrixLike) -> Matrix:
-        """Fit, and return X as a matrix whose columns are the samples."""
         r = check_count(self.n_components, "n_components")
         matrix = self._matrix(X, "rows", reset=True)
         n_samples = matrix.shape[1]
         if r > n_samples:
             raise ValueError(f"n_components={r} must be at most n_samples={n_samples}.")
-        self.selection_ = self._select(matrix, r, "samples")
-        self.anchor_indices_ = self.selection_.anchors
+        self._select(matrix, r, "samples")
         self.n_components_ = r
-        self.n_iter_ = self.selection_.n_outer
         self.components_ = np.ascontiguousarray(matrix.take(self.anchor_indices_).T, matrix.dtype)
         self.reconstruction_err_ = residual_norm(matrix, self.components_.T)
         return matrix
 
     def _weights(self, matrix: Matrix) -> Floats:
-        """Return argmin_{W ≥ 0} ‖X − W · components_‖_F; of data in chunks, a Dask array."""
+        """Return argmin_{W ≥ 0} ‖X − W · components_‖_F; a Dask array if X is in chunks."""
         return nnls(self.components_.T, matrix).T.copy()
 
     def transform(self, X: MatrixLike) -> Floats:
@@ -233,13 +236,13 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         Returns
         -------
         W : ndarray of shape (n_samples, n_components)
-            ``argmin_{W ≥ 0} ‖X − W · components_‖_F``. Of a Dask array, a Dask array.
+            ``argmin_{W ≥ 0} ‖X − W · components_‖_F``; a Dask array if X is one.
         """
         check_is_fitted(self)
         return self._weights(self._matrix(X, "rows", reset=False))
 
     def inverse_transform(self, X: MatrixLike) -> Floats:
-        """Return the samples that have the given weights.
+        """Return the samples with the given weights.
 
         Parameters
         ----------
@@ -252,15 +255,10 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
             X · `components_`.
         """
         check_is_fitted(self)
-        weights: Any = (
-            lazy_array(X)
-            if is_lazy(X)
-            else check_array(X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32))
-        )
-        if weights.shape[1] != self.n_components_:
-            raise ValueError(
-                f"X has {weights.shape[1]} columns, but there are {self.n_components_} components."
-            )
+        weights: Any = lazy_array(X) if is_lazy(X) else check_array(X, **ACCEPTED)
+        n = weights.shape[1]
+        if n != self.n_components_:
+            raise ValueError(f"X has {n} columns, but there are {self.n_components_} components.")
         original: Floats = weights @ self.components_
         return original
 
@@ -271,52 +269,52 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
 
 
 class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
-    """Keep the few features that explain all the others.
+    """Select the few features that explain all the others.
 
-    X ≈ X[:, K] · H with H ≥ 0: the features K, the anchors, are chosen by a method of `sepnmf.METHODS`.
-    No target is used.
+    X ≈ X[:, K] · H with H ≥ 0: a method of `sepnmf.METHODS` selects the features K, the anchors. No target
+    is used.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default None
-        Number of anchors r: an integer between 1 and the number of features; a share of the features in
-        (0, 1], rounded down, at least one feature; or None for half of the features, at most as many as
-        there are samples (more than the rank of X, most methods cannot tell apart).
+        Number of anchors r: an integer between 1 and the number of features; a fraction of the features in
+        (0, 1], rounded down, at least one feature; or None for half of the features, at most the number of
+        samples (most methods cannot select more anchors than the rank of X).
     method : str, default "auto"
         A name in `sepnmf.METHODS`.
     method_options : dict, optional
-        What that method takes beyond the data, the number of anchors, `negative` and `random_state`.
+        Options of the method, except `negative` and `random_state`.
     negative : {"error", "clip", "allow"}, default "error"
-        What `fit` does with negative entries of X: refuse them, set them to zero, or keep them.
-        `transform` only picks columns and takes any X.
+        Treatment of negative entries of X by `fit`: refuse them, set them to zero, or keep them.
+        `transform` only extracts columns and accepts any X.
     random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default None
-        Passed to a method that draws random numbers; None leaves it to the method ("auto" then has a
-        seed of its own, the others have none). With an integer, every fit gives the same answer.
+        Passed to a method that uses random numbers. With None, "auto" uses a fixed seed and the other
+        methods use none. With an integer, every fit gives the same result.
 
     Attributes
     ----------
     anchor_indices_ : ndarray of shape (r,)
-        The features chosen, best first. The output of `transform` and `get_support` keeps the order of X.
+        Indices of the selected features, best first. `transform` and `get_support` keep the order of X.
     scores_ : ndarray of shape (n_features,)
         The method's score of every feature; the anchors have the largest.
     n_iter_ : int
         Outer iterations of the method; 0 if it does not iterate to a tolerance.
     selection_ : Selection
-        What the method returned.
+        Result of the method.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names and all are strings.
 
     See Also
     --------
-    SeparableNMF : chooses samples instead.
+    SeparableNMF : selects samples.
 
     Notes
     -----
-    Sparse X is not made dense as long as the method takes it; one that does not says so. Zero features
-    are never anchors. `inverse_transform` puts zeros where features were dropped, as scikit-learn's
-    selectors do; `X_kept @ sepnmf.nnls(X_kept, X)` reconstructs them.
+    Sparse X is not made dense; a method that needs dense data raises an error. Zero features are never
+    anchors. `inverse_transform` sets removed features to zero, as scikit-learn's selectors do;
+    `X_kept @ sepnmf.nnls(X_kept, X)` reconstructs them.
 
     Examples
     --------
@@ -345,28 +343,14 @@ class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
         self.negative = negative
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: object = None) -> "AnchorSelector":
-        """Choose the anchors among the features.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data.
-        y : Ignored
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, X: MatrixLike) -> Matrix:
         matrix = self._matrix(X, "columns", reset=True)
-        self.selection_ = self._select(matrix, self._count(*matrix.shape), "features")
-        self.anchor_indices_ = self.selection_.anchors
+        self._select(matrix, self._count(*matrix.shape), "features")
         self.scores_ = self.selection_.scores
-        self.n_iter_ = self.selection_.n_outer
-        return self
+        return matrix
 
     def transform(self, X: MatrixLike) -> Any:
-        """Return the features that were chosen.
+        """Return the selected features.
 
         Parameters
         ----------
@@ -376,53 +360,40 @@ class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
         Returns
         -------
         X_kept : array, sparse matrix or Dask array of shape (n_samples, n_features_to_select)
-            The chosen columns, in the order of X. Of data in chunks, a Dask array: nothing is loaded.
+            The selected columns, in the order of X; a Dask array, without loading, if X is in chunks.
         """
         if not is_lazy(X):
             return super().transform(X)
-        kept = np.flatnonzero(self._get_support_mask())
-        return self._lazy(X, reset=False)[:, kept]
+        return self._lazy(X, reset=False)[:, np.flatnonzero(self._get_support_mask())]
 
     def _count(self, n_samples: int, n_features: int) -> int:
-        """Number of features to keep."""
+        """Return the number of features to select."""
         wanted = self.n_features_to_select
         if wanted is None:
             return max(1, min(n_features // 2, n_samples))
         if isinstance(wanted, (float, np.floating)):
-            share = check_number(float(wanted), "n_features_to_select")
-            if share > 1:
-                raise ValueError(f"n_features_to_select as a share must lie in (0, 1], got {share}.")
-            return max(1, int(share * n_features))
+            fraction = check_number(float(wanted), "n_features_to_select")
+            if fraction > 1:
+                raise ValueError(f"n_features_to_select as a fraction must be in (0, 1], got {fraction}.")
+            return max(1, int(fraction * n_features))
         r = check_count(wanted, "n_features_to_select")
         if r > n_features:
             raise ValueError(f"n_features_to_select={r} must be at most n_features={n_features}.")
         return r
 
     def _get_support_mask(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Tell for every feature whether it is an anchor."""
+        """Return for every feature whether it is an anchor."""
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=bool)
         mask[self.anchor_indices_] = True
         return mask
 
 
-def negative_values(name: str) -> str:
-    """What to say of negative entries in data passed to an estimator."""
-    return (
-        f"Negative values in data passed to {name}: pass "
-        'negative="clip" to set them to zero or negative="allow" to keep them.'
-    )
-
-
-def without_negative(block: Any, name: str) -> Any:
-    """A block, if it has no negative entries."""
-    if block.size and block.min() < 0:
-        raise ValueError(negative_values(name))
-    return block
-
-
-def seed_from(random_state: RandomState) -> int | np.random.Generator | None:
-    """Return what the methods take; from a RandomState, draw a seed."""
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    return random_state
+def refuse_negative(values: Any, name: str) -> Any:
+    """Return the values passed to the estimator `name`, or raise ValueError if one is negative."""
+    if values.size and values.min() < 0:
+        raise ValueError(
+            f"Negative values in data passed to {name}: pass "
+            'negative="clip" to set them to zero or negative="allow" to keep them.'
+        )
+    return values

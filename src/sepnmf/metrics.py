@@ -1,4 +1,4 @@
-"""How good the anchors are: against the true ones, against reference columns, and on the data alone."""
+"""Quality of anchors: compared with true anchors, with reference columns, and by the fit to the data."""
 
 from collections.abc import Collection, Iterator, Sequence
 from numbers import Integral
@@ -14,15 +14,15 @@ Indices = Collection[int] | Ints
 
 
 def success_rate(found: Indices | Sequence[Indices], true: Indices | Sequence[Indices]) -> float:
-    """Share of the trials in which exactly the true anchors were found.
+    """Return the fraction of trials in which exactly the true anchors were found.
 
     SR = (1/T) Σ_t [K_t = K_t*], where K_t and K_t* are compared as sets: their order does not matter.
 
     Parameters
     ----------
     found, true : index sets
-        The anchors found and the true ones: a list of T index sets each, one per trial, or one index set
-        each, which is a single trial. An index set is a set, list or array of distinct integers.
+        The anchors found and the true anchors: one index set each, or a list of T index sets each, one per
+        trial. An index set is a set, list or array of distinct integers.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def success_rate(found: Indices | Sequence[Indices], true: Indices | Sequence[In
 
 
 def mean_recovery(found: Indices | Sequence[Indices], true: Indices | Sequence[Indices]) -> float:
-    """Share of the true anchors that were found, averaged over the trials.
+    """Return the fraction of the true anchors that were found, averaged over the trials.
 
     MR = ``(1/T) Σ_t |K_t ∩ K_t*| / |K_t*|``.
 
@@ -76,21 +76,21 @@ def mean_recovery(found: Indices | Sequence[Indices], true: Indices | Sequence[I
 
 
 def mrsa(W: MatrixLike, W_true: MatrixLike) -> float:
-    """Mean-removed spectral angle between found and true columns, from 0 (the same) to 100.
+    """Return the mean-removed spectral angle between found and true columns, from 0 (equal) to 100.
 
     For two columns, with w̄ the mean of the entries of w::
 
         MRSA(w, w*) = (100/π) arccos( ⟨w − w̄, w* − w̄*⟩ / (‖w − w̄‖ ‖w* − w̄*‖) )
 
-    The value for two matrices is the mean over the r pairs of the assignment of columns of W to
-    columns of W* with the least sum. Adding a constant to a column, or scaling it by a positive
-    number, changes nothing. A constant column has no direction: it is at 0 from another constant
-    column and at 50, a right angle, from any other.
+    For two matrices, this is the mean over the r pairs of columns of W and W* in the assignment with the
+    least sum. Adding a constant to a column, or scaling it by a positive number, does not change the
+    value. The value of two constant columns is 0; that of a constant column and another column is 50, a
+    right angle.
 
     Parameters
     ----------
     W, W_true : matrix_like of shape (m, r)
-        Columns found, and true columns, in any order.
+        Found columns and true columns, in any order.
 
     Returns
     -------
@@ -115,17 +115,17 @@ def mrsa(W: MatrixLike, W_true: MatrixLike) -> float:
 
 
 def sam(W: MatrixLike, W_true: MatrixLike) -> float:
-    """Spectral angle in degrees between found and true columns (spectral angle mapper).
+    """Return the spectral angle in degrees between found and true columns (spectral angle mapper).
 
-    For two columns, SAM(w, w*) = (180/π) arccos( ⟨w, w*⟩ / (‖w‖ ‖w*‖) ); for two matrices, the mean
-    over the r pairs of the assignment of columns of W to columns of W* with the least sum. Scaling a
-    column by a positive number changes nothing. A zero column is at 0° from another zero column and at
-    90° from any other.
+    For two columns, SAM(w, w*) = (180/π) arccos( ⟨w, w*⟩ / (‖w‖ ‖w*‖) ); for two matrices, this is
+    the mean over the r pairs of columns in the assignment with the least sum. Scaling a column by a
+    positive number does not change the value. The angle of two zero columns is 0°; that of a zero column
+    and another column is 90°.
 
     Parameters
     ----------
     W, W_true : matrix_like of shape (m, r)
-        Columns found, and true columns, in any order.
+        Found columns and true columns, in any order.
 
     Returns
     -------
@@ -148,19 +148,19 @@ def sam(W: MatrixLike, W_true: MatrixLike) -> float:
 
 
 def rae(M: MatrixLike, anchors: Indices) -> float:
-    """How much of M its anchors explain, from 0 (nothing) to 1 (everything).
+    """Return the fraction of M that the anchors explain, from 0 (nothing) to 1 (everything).
 
-    The paper calls it relative approximation error, though more is better::
+    The paper calls this the relative approximation error, although larger is better::
 
         RAE = 1 − min_{H ≥ 0} ‖M − M(:, K) H‖_F / ‖M‖_F
 
-    The minimum is found exactly (the paper approximates it by HALS).
+    The minimum is computed exactly (the paper approximates it by HALS).
 
     Parameters
     ----------
     M : matrix_like of shape (m, n)
-        Data. A sparse M stays sparse, but for blocks of a few columns at a time; of data in chunks, a few
-        chunks are held at a time.
+        Data. Of a sparse M, a few columns at a time are made dense; of data in chunks, a few chunks at a
+        time are in memory.
     anchors : sequence of int
         K, distinct column indices.
 
@@ -179,7 +179,7 @@ def rae(M: MatrixLike, anchors: Indices) -> float:
     >>> import numpy as np
     >>> from sepnmf.metrics import rae
     >>> M = np.array([[1.0, 0.0, 3.0], [0.0, 4.0, 0.0]])
-    >>> round(rae(M, [0]), 6)  # the second column is lost: 1 − 4/√26
+    >>> round(rae(M, [0]), 6)  # the second column is not explained: 1 − 4/√26
     0.215535
     """
     matrix = as_matrix(M, "allow")
@@ -208,18 +208,18 @@ def index_set(indices: Indices, name: str) -> frozenset[int]:
 def paired_trials(
     found: Indices | Sequence[Indices], true: Indices | Sequence[Indices]
 ) -> Iterator[tuple[frozenset[int], frozenset[int]]]:
-    """One pair of index sets per trial."""
+    """Yield one pair of index sets per trial."""
     all_found, all_true = list_trials(found, "found"), list_trials(true, "true")
     if len(all_found) != len(all_true):
         raise ValueError(
-            "found and true must hold one index set per trial each, "
+            "found and true must have one index set per trial each, "
             f"got {len(all_found)} and {len(all_true)} sets."
         )
     return zip(all_found, all_true, strict=True)
 
 
 def list_trials(sets: Indices | Sequence[Indices], name: str) -> list[frozenset[int]]:
-    """Index sets, one per trial; a single index set is one trial."""
+    """Return one index set per trial; a single index set is one trial."""
     items = list(sets) if isinstance(sets, Collection) else []
     if items and all(isinstance(item, Collection) for item in items):
         return [index_set(item, f"{name}[{t}]") for t, item in enumerate(items)]
@@ -227,7 +227,7 @@ def list_trials(sets: Indices | Sequence[Indices], name: str) -> list[frozenset[
 
 
 def check_pair(W: MatrixLike, W_true: MatrixLike) -> tuple[Floats, Floats]:
-    """Two float64 matrices of the same shape."""
+    """Return two float64 matrices, or raise ValueError if their shapes differ."""
     found, true = (
         as_matrix(A, "allow", name=name).in_memory().toarray() for A, name in ((W, "W"), (W_true, "W_true"))
     )
@@ -237,23 +237,23 @@ def check_pair(W: MatrixLike, W_true: MatrixLike) -> tuple[Floats, Floats]:
 
 
 def remove_mean(A: Floats) -> Floats:
-    """Scale each column and subtract its mean; a constant one is scaled to ±1, so it becomes exactly 0."""
+    """Scale each column and subtract its mean; a constant column is scaled to ±1 and becomes exactly 0."""
     A = scale_columns(A)
     centred: Floats = A - A.mean(axis=0)
     return centred
 
 
 def scale_columns(A: Floats) -> Floats:
-    """Divide each column by its largest modulus, so that no square overflows or vanishes."""
+    """Divide each column by its largest absolute value, so that squares do not overflow or underflow."""
     largest = np.abs(A).max(axis=0)
     return A / np.where(largest > 0, largest, 1)
 
 
 def assigned_angles(A: Floats, B: Floats) -> Floats:
-    """Angles, in radians, between the columns of A and those of B they are assigned to at least cost.
+    """Return the angles in radians between the columns of A and B in the assignment with the least sum.
 
-    The angle of unit vectors a and b is 2 atan2(‖a − b‖, ‖a + b‖), which is accurate where arccos is
-    not, at small angles; it makes the angle with a zero vector π/2 and that of two zero vectors 0.
+    The angle of unit vectors a and b is 2 atan2(‖a − b‖, ‖a + b‖), which unlike arccos is accurate at small
+    angles. It is π/2 if one vector is zero, and 0 if both are.
     """
     A, B = unit_columns(A), unit_columns(B)
     angles = np.stack(
@@ -263,13 +263,13 @@ def assigned_angles(A: Floats, B: Floats) -> Floats:
 
 
 def unit_columns(A: Floats) -> Floats:
-    """Columns of Euclidean norm one, but for zero columns."""
+    """Scale the columns to Euclidean norm one; zero columns stay zero."""
     A = scale_columns(A)
     norms = lengths(A)
     return A / np.where(norms > 0, norms, 1)
 
 
 def lengths(A: Floats) -> Floats:
-    """Euclidean norms of the columns."""
+    """Return the Euclidean norms of the columns."""
     norms: Floats = np.linalg.norm(A, axis=0)
     return norms

@@ -1,4 +1,4 @@
-"""Selection, the one result type, and the rules that pick anchors from a coefficient matrix."""
+"""`Selection`, the result type of all methods, and scores of columns from a coefficient matrix."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -13,33 +13,33 @@ Status = Literal["converged", "max_outer", "stopped", "diverged", "collapsed", "
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The columns a method chose, and how it came to choose them.
+    """The columns that a method selected, and information about its run.
 
     Attributes
     ----------
     anchors : ndarray of shape (r,)
         Distinct column indices, best first.
     scores : ndarray of shape (n,)
-        One finite number per column; `anchors` are the columns with the largest.
+        One finite number per column; the anchors have the largest scores.
     method : str
         Name of the method, as in `sepnmf.METHODS`.
     status : str
-        "converged"; "max_outer" (the iterations ran out); "stopped" (by the callback); "diverged" and
-        "collapsed" (the iterates overflowed or became zero: the answer comes from the last
-        usable one); "done" (a method that does not iterate to a tolerance); "not identifiable" (done, but
-        an anchor lies in the cone of the other columns: others would do as well).
+        "converged"; "max_outer" (the iteration limit was reached); "stopped" (by the callback); "diverged"
+        and "collapsed" (the iterates overflowed or became zero; the result comes from the last valid
+        iterate); "done" (the method does not iterate to a tolerance); "not identifiable" (done, but an
+        anchor is in the cone of the other columns, so that other anchors fit equally well).
     converged : bool
-        Whether the method's stopping rule was met; for a method without one, whether it finished.
+        Whether the stopping criterion was met; for a method without one, whether it finished.
     X : ndarray or sparse array of shape (n, n), or None
         Coefficients with M ≈ MX; sparse from `merit`, None from greedy methods.
     n_outer, n_inner : int
-        Iterations of the outer loop, and of the inner loops in all.
+        Number of outer iterations, and total number of inner iterations.
     history : dict of str to ndarray
         One array per quantity, one entry per outer iteration (`pandas.DataFrame(history)` works).
     seconds : float
         Wall-clock time.
     refinement : dict or None
-        With `select(…, refine=True)`: the criterion descended on, before and after, and the exchanges made.
+        With `select(…, refine=True)`: the criterion, its values before and after, and the exchanges.
     """
 
     anchors: Ints
@@ -62,15 +62,15 @@ class Selection:
 
 
 def best_first(scores: Floats, r: int) -> Ints:
-    """Indices of the r largest scores, largest first, ties by index."""
+    """Return the indices of the r largest scores, largest first; ties are ordered by index."""
     return np.argsort(-scores, kind="stable")[:r]
 
 
 def scores_by_diagonal(X: Floats) -> Floats:
-    """Diagonal entries x_ii: how much of itself each column keeps."""
+    """Return the diagonal entries x_ii, the weight of each column in its own approximation."""
     return np.diag(X).astype(np.float64)
 
 
 def scores_by_rows(X: Floats) -> Floats:
-    """Euclidean norms of the rows: how much each column is used."""
+    """Return the Euclidean norms of the rows, the total weight of each column in all approximations."""
     return row_lengths(X).astype(np.float64)

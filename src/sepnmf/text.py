@@ -1,4 +1,4 @@
-"""Words as columns: the matrix in which anchor words are looked for, and the topics they stand for."""
+"""Anchor words: the co-occurrence matrix of words, and the topics of given anchor words."""
 
 import numpy as np
 from scipy import sparse
@@ -9,12 +9,12 @@ from sepnmf.matrix import MatrixLike, as_matrix
 
 
 def cooccurrence(counts: MatrixLike) -> Sparse:
-    """How often two words are drawn together: the word–word matrix of anchor-word methods.
+    """Return the co-occurrence matrix of words, the input of anchor-word methods.
 
     Entry (i, j) is the probability, averaged over the documents, that two different words of a document
-    are i and j: for a document with counts c and length l, c_i(c_j − [i = j]) / l(l − 1). It is
-    an unbiased estimate of what the topics imply, which ccᵀ is not. Documents of fewer than two words are
-    left out.
+    are i and j: for a document with counts c and length l, c_i(c_j − [i = j]) / l(l − 1). This is an
+    unbiased estimate of the co-occurrence probabilities of the topic model; ccᵀ is biased. Documents of fewer
+    than two words are ignored.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def cooccurrence(counts: MatrixLike) -> Sparse:
     Returns
     -------
     sparse array of shape (n_words, n_words)
-        Symmetric, entries that sum to one.
+        Symmetric; its entries sum to one.
 
     References
     ----------
@@ -45,39 +45,40 @@ def cooccurrence(counts: MatrixLike) -> Sparse:
     pairs = lengths * (lengths - 1)
     used = pairs > 0
     if not used.any():
-        raise ValueError("counts has no document of two words or more: there are no pairs of words.")
+        raise ValueError("counts has no document of two words or more: co-occurrences need such documents.")
     weights = np.where(used, 1 / np.where(used, pairs, 1.0), 0.0) / used.sum()
     weighted = sparse.csr_array(sparse.diags_array(weights) @ data)
-    alone = np.asarray(weighted.sum(axis=0)).ravel()
-    together = sparse.csc_array(data.T @ weighted - sparse.diags_array(alone))
-    together.data = np.maximum(together.data, 0.0)  # rounding on the diagonal
+    same_word = np.asarray(weighted.sum(axis=0)).ravel()
+    together = sparse.csc_array(data.T @ weighted - sparse.diags_array(same_word))
+    together.data = np.maximum(together.data, 0.0)  # rounding errors on the diagonal
     together.eliminate_zeros()
     return together
 
 
 def topic_words(together: Sparse, anchors: Ints) -> Floats:
-    """How probable each word is in the topic of each anchor word.
+    """Return the probability of each word in the topic of each anchor word.
 
-    Given word j, the next word is i with probability Q_ij / Σ_i Q_ij. These columns are nonnegative
-    combinations of the anchors' (`sepnmf.nnls`); the weights are the topics' shares in the word, and times
-    Σ_i Q_ij, how often the word occurs, the word's share in the topics.
+    Given word j, word i occurs with probability Q_ij / Σ_i Q_ij. These columns are approximated by
+    nonnegative combinations of the columns of the anchor words (`sepnmf.nnls`). The weights are the
+    probabilities of the topics given the word; multiplied by the word frequency Σ_i Q_ij and normalised,
+    they are the probabilities of the words given the topic.
 
     Parameters
     ----------
     together : sparse array of shape (n_words, n_words)
-        Q, as `cooccurrence` makes it. It stays sparse.
+        Q, the result of `cooccurrence`. It is not made dense.
     anchors : ndarray of shape (r,)
-        The anchor words.
+        Indices of the anchor words.
 
     Returns
     -------
     ndarray of shape (r, n_words)
-        Rows that sum to one.
+        Each row sums to one.
 
     References
     ----------
-    S. Arora et al., "A practical algorithm for topic modeling with provable guarantees", ICML 2013, whose
-    recovery of the topics this is, with least squares.
+    S. Arora et al., "A practical algorithm for topic modeling with provable guarantees", ICML 2013.
+    This is their recovery of topics, with a least-squares loss.
 
     Examples
     --------
@@ -89,9 +90,9 @@ def topic_words(together: Sparse, anchors: Ints) -> Floats:
            [0.  , 0.  , 0.45, 0.39, 0.16]])
     """
     Q = sparse.csc_array(as_matrix(together).in_memory().array)
-    often = np.asarray(Q.sum(axis=0)).ravel()
-    given = sparse.csc_array(Q @ sparse.diags_array(1 / np.where(often > 0, often, 1.0)))
+    frequency = np.asarray(Q.sum(axis=0)).ravel()
+    given = sparse.csc_array(Q @ sparse.diags_array(1 / np.where(frequency > 0, frequency, 1.0)))
     W = given[:, anchors].toarray()
-    shares = nnls(W, given) * often
+    shares = nnls(W, given) * frequency
     topics: Floats = shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     return topics

@@ -1,11 +1,10 @@
-"""The command line: each command turns words into calls of the library; nothing is computed here.
+"""Command line interface. Each command parses its options and calls the library.
 
-Only Typer and Rich are imported before a command runs, so that help appears at once.
+Only Typer and Rich are imported before a command runs, so that --help is fast.
 """
 
 from sepnmf.cli._app import app, run
-from sepnmf.cli._commands import compare, demo, select, topics, unmix
-from sepnmf.cli._methods import methods
+from sepnmf.cli._commands import compare, demo, methods, select, topics, unmix
 from sepnmf.cli._reproduce import reproduce
 
 __all__ = ["app", "compare", "demo", "methods", "reproduce", "run", "select", "topics", "unmix"]

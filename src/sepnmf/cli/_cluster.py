@@ -1,20 +1,20 @@
-"""Where work on data in parts is done: here, or on a Dask cluster that a command connects to."""
+"""Connection of a command to a Dask cluster, local or remote."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from sepnmf.cli._app import UserError, complain
+from sepnmf.cli._app import UserError, print_error
 
-PATIENCE = 8  # seconds to wait for a scheduler
+PATIENCE = 8  # seconds until a connection attempt fails
 LOCAL = "local"
 
 
 @contextmanager
 def connected(address: str | None, memory: str | None = None) -> Iterator[Any]:
-    """A client of the cluster at this address for as long as the work goes on; None if there is no address.
+    """Connect to the cluster at this address and yield a client; yield None if there is no address.
 
-    "local" is a cluster of processes on this machine, among which and this process `memory` is divided.
+    The address "local" starts a cluster on this machine; this process and the workers share `memory`.
     """
     if address is None:
         yield None
@@ -34,7 +34,7 @@ def connected(address: str | None, memory: str | None = None) -> Iterator[Any]:
 
 
 def local_cluster(distributed: Any, memory: str | None) -> Any:
-    """A process for every core, or every few, as Dask chooses."""
+    """Start a cluster on this machine, with as many workers as Dask chooses for its cores."""
     from sepnmf.io._guards import needed
     from sepnmf.io._memory import LEAST, in_bytes
 
@@ -45,8 +45,8 @@ def local_cluster(distributed: Any, memory: str | None) -> Any:
         if limit < LEAST:
             least = LEAST * (workers + 1) // 10**6
             raise UserError(
-                f"--memory must be at least {least} MB with --dask {LOCAL}, whose {workers} processes share "
-                f"it with this one, got {memory}."
+                f"--memory must be at least {least} MB with --dask {LOCAL}, because {workers} workers and "
+                f"this process share it, got {memory}."
             )
     return distributed.LocalCluster(
         n_workers=workers, threads_per_worker=threads, memory_limit=limit, dashboard_address=":0"
@@ -56,7 +56,7 @@ def local_cluster(distributed: Any, memory: str | None) -> Any:
 def check_scheduler(distributed: Any, address: str) -> None:
     """Refuse an address where no scheduler answers.
 
-    Asked before there is a client: one that cannot connect waits long, and complains once more when it goes.
+    The check comes before a client is made: a client that cannot connect waits long and logs more errors.
     """
     import asyncio
 
@@ -74,17 +74,17 @@ def check_scheduler(distributed: Any, address: str) -> None:
         asyncio.run(in_time())
     except TimeoutError:
         raise UserError(
-            f"What answers at {address} is no Dask scheduler: is it the dashboard's port?"
+            f"The service at {address} is not a Dask scheduler: is this the port of the dashboard?"
         ) from None
     except (OSError, ValueError, TypeError) as error:
         raise UserError(f"There is no Dask scheduler at {address}: {one_line(error)}.") from None
 
 
 def check_workers(client: Any) -> None:
-    """Refuse workers that could not do the work; say so if there are none yet."""
+    """Refuse workers that do not have sepnmf; print a message if there are no workers yet."""
     workers = client.get_versions(packages=["sepnmf"])["workers"]
     if not workers:
-        complain("The cluster has no workers yet: waiting for them.")
+        print_error("The cluster has no workers yet: waiting for them.")
     for address, worker in workers.items():
         if worker["packages"].get("sepnmf") is None:
-            raise UserError(f"The worker at {address} has no sepnmf: install it there, the same version.")
+            raise UserError(f"The worker at {address} has no sepnmf: install the same version there.")

@@ -1,14 +1,15 @@
-"""The commands on files: select, unmix, topics, compare; and demo."""
+"""The commands select, unmix, topics and compare, which read a file, and methods and demo."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sepnmf.cli import _cluster as cluster
 from sepnmf.cli import _options as opt
 from sepnmf.cli import _work as work
-from sepnmf.cli._app import UserError, app, command_line, say, show_json, show_table, versions
+from sepnmf.cli._app import UserError, app, command_line, print_line, show_json, show_table, versions
 from sepnmf.cli._options import Axis, Scale, Sign
-from sepnmf.cli._progress import bar, passing
+from sepnmf.cli._progress import passing
 
 if TYPE_CHECKING:
     from sepnmf._typing import Floats
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from sepnmf.matrix import Matrix
     from sepnmf.selection import Selection
 
-FEW = 5_000_000  # entries; up to here a report compares the quick methods
+SMALL_MATRIX = 5_000_000  # entries up to which a report compares the fast methods
+ANCHOR_HEAD = {"": "right", "column": "right", "name": "left", "score": "right"}
 
 
 @app.command()
@@ -42,39 +44,34 @@ def select(
 ) -> None:
     """Find the columns that explain all the others.
 
-    Shows the anchors with their names, scores and fit, and writes them as anchors.csv and anchors.json.
+    Prints the anchors with their names, scores and fit, and writes them to anchors.csv and anchors.json.
     """
     from sepnmf.matrix import as_matrix
-    from sepnmf.metrics import rae
 
-    sides = None if picture is None else work.two_sides(picture, "--picture")
-    given = work.method_options(set_)
+    image_shape = None if picture is None else work.parse_shape(picture, "--picture")
+    options = work.method_options(set_)
     with cluster.connected(dask, memory):
         data = work.load(
             file,
+            shape=shape,
+            axis=axis,
             variable=variable,
             header=header,
             index=index,
-            shape=shape,
-            axis=axis,
             memory=memory,
             in_parts=dask is not None,
         )
         M = as_matrix(data.M, negative.value)
-        r = work.how_many(M, anchors, seed)
-        sel = work.choose(M, r, method, normalize, seed, given)
-        with passing():
-            fit = rae(M, sel.anchors)
+        sel, fit = work.find_anchors(M, anchors, method, normalize, seed, options)
         folder = work.folder_for(file, out, "anchors")
         content = work.record(
-            data, sel, fit, axis=axis.value, normalize=normalize.value, seed=seed, options=given
+            data, sel, fit, axis=axis.value, normalize=normalize.value, seed=seed, options=options
         )
         paths = work.write_anchors(folder, data, sel, content)
         if report:
             W = M.take(sel.anchors)
-            scale = normalize is Scale.l1
-            paths.append(write_page(folder, data, M, sel, W, fit, scale, seed, anchor_images=sides))
-    show(data, sel, content, paths, as_json)
+            paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, anchor_images=image_shape))
+    show(sel, content, paths, as_json)
 
 
 @app.command()
@@ -95,9 +92,9 @@ def unmix(
     memory: opt.Memory = None,
     dask: opt.Dask = None,
 ) -> None:
-    """Unmix a hyperspectral image: spectra of pure pixels, and a map of each.
+    """Unmix a hyperspectral image into spectra of pure pixels (endmembers) and abundance maps.
 
-    Writes endmembers.csv, the abundances as PNG and as a cube in the format of the image, and the anchors.
+    Writes the anchors, endmembers.csv, and the abundances as PNG and as a cube in the format of the image.
     """
     import numpy as np
 
@@ -106,33 +103,29 @@ def unmix(
     from sepnmf.io import read_maps, write_cube
     from sepnmf.least_squares import nnls
     from sepnmf.matrix import as_matrix
-    from sepnmf.metrics import rae
 
-    given = work.method_options(set_)
+    options = work.method_options(set_)
     with cluster.connected(dask, memory):
         data = work.load(file, variable=variable, shape=shape, memory=memory, in_parts=dask is not None)
         if data.image_shape is None:
             raise UserError(
-                f"{file.name} holds a matrix, not an image: if its columns are pixels, say "
-                "--shape LINESxSAMPLES."
+                f"{file.name} contains a matrix, not an image: if its columns are pixels, give their shape "
+                "with --shape LINESxSAMPLES."
             )
         M = as_matrix(data.M, negative.value)
-        r = work.how_many(M, anchors, seed)
-        sel = work.choose(M, r, method, normalize, seed, given)
-        with passing():
-            fit = rae(M, sel.anchors)
+        sel, fit = work.find_anchors(M, anchors, method, normalize, seed, options)
         W = M.take(sel.anchors)
         H: Any = nnls(W, M, sum_to_one=sum_to_one)
         folder = work.folder_for(file, out, "unmixed")
         labels = data.column_labels(sel.anchors)
-        content = work.record(data, sel, fit, normalize=normalize.value, seed=seed, options=given)
+        content = work.record(data, sel, fit, normalize=normalize.value, seed=seed, options=options)
         paths = [
             *work.write_anchors(folder, data, sel, content),
             work.write_columns(folder / "endmembers.csv", data, W, labels),
         ]
         with passing():
             cube = write_cube(folder / "abundances", H.astype(np.float32) if M.lazy else H, data, labels)
-        # Weights that are never held are computed once, and shown from where they were written.
+        # Lazy weights are computed once, while they are written; the pictures are read from that file.
         pictures = read_maps(cube, thinning(data.image_shape)) if M.lazy else maps(data, H)
         paths += [
             cube,
@@ -140,9 +133,8 @@ def unmix(
             draw_spectra(folder / "endmembers.png", data, W, labels),
         ]
         if report:
-            scale = normalize is Scale.l1
-            paths.append(write_page(folder, data, M, sel, W, fit, scale, seed, maps=pictures))
-    show(data, sel, content, paths, as_json)
+            paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, maps=pictures))
+    show(sel, content, paths, as_json)
 
 
 @app.command()
@@ -159,18 +151,18 @@ def topics(
     as_json: opt.Json = False,
     seed: opt.Seed = 0,
 ) -> None:
-    """Find anchor words and the topics they stand for, from word counts.
+    """Find anchor words and their topics from word counts.
 
-    FILE has counts of words in documents; the side that is as long as the vocabulary has the words.
+    FILE contains the counts of words in documents. The dimension that equals the size of the vocabulary
+    is the dimension of the words.
     """
     import numpy as np
 
     from sepnmf.io import read_names
     from sepnmf.matrix import as_matrix
-    from sepnmf.metrics import rae
     from sepnmf.text import cooccurrence, topic_words
 
-    given = work.method_options(set_)
+    options = work.method_options(set_)
     names = read_names(vocabulary)
     data = work.load(file, variable=variable)
     if data.M.shape[1] != len(names):
@@ -178,36 +170,30 @@ def topics(
     if data.M.shape[1] != len(names):
         raise UserError(
             f"{vocabulary.name} has {len(names)} words, but {file.name} is {data.M.shape[1]} × "
-            f"{data.M.shape[0]}: one side must have as many."
+            f"{data.M.shape[0]}: the number of rows or columns must equal the number of words."
         )
-    together = cooccurrence(data.M)
-    about = words_of(data, names, together)
-    M = as_matrix(together)
-    r = work.how_many(M, anchors, seed)
-    sel = work.choose(M, r, method, Scale.none, seed, given)
-    fit = rae(M, sel.anchors)
-    shares = topic_words(together, sel.anchors)
+    Q = cooccurrence(data.M)
+    data = replace(data, M=Q, row_names=names, column_names=names, wavelengths=(), image_shape=None)
+    M = as_matrix(Q)
+    sel, fit = work.find_anchors(M, anchors, method, Scale.none, seed, options)
     found = []
-    for anchor, share in zip(sel.anchors, shares, strict=True):
+    for anchor, share in zip(sel.anchors, topic_words(Q, sel.anchors), strict=True):
         top = np.argsort(-share, kind="stable")[:words]
         found.append((names[anchor], [(names[j], float(share[j])) for j in top]))
     folder = work.folder_for(file, out, "topics")
-    content = work.record(about, sel, fit, seed=seed, options=given)
+    content = work.record(data, sel, fit, seed=seed, options=options)
     content["topics"] = [{"anchor": anchor, "words": dict(top)} for anchor, top in found]
     rows = [[k, anchor, word, share] for k, (anchor, top) in enumerate(found, 1) for word, share in top]
     paths = [
-        *work.write_anchors(folder, about, sel, content),
+        *work.write_anchors(folder, data, sel, content),
         work.write_csv(folder / "topics.csv", ["topic", "anchor", "word", "share"], rows),
     ]
     if report:
         W = M.take(sel.anchors)
-        paths.append(write_page(folder, about, M, sel, W, fit, False, seed, topics=found))
-    if as_json:
-        show_json(content)
-        return
+        paths.append(write_page(folder, data, M, sel, W, fit, Scale.none, seed, topics=found))
     head = {"": "right", "anchor word": "left", "top words": "left"}
-    show_table(head, [[str(k), a, ", ".join(w for w, _ in top)] for k, (a, top) in enumerate(found, 1)])
-    show_rest(sel, fit, paths)
+    lines = [[str(k), anchor, ", ".join(word for word, _ in top)] for k, (anchor, top) in enumerate(found, 1)]
+    show(sel, content, paths, as_json, head, lines)
 
 
 @app.command()
@@ -227,11 +213,11 @@ def compare(
     as_json: opt.Json = False,
     seed: opt.Seed = 0,
 ) -> None:
-    """Run all methods side by side: anchors, fit, time.
+    """Compare methods: anchors, fit and time of each.
 
-    A method that refuses the data says why. Writes comparison.csv and comparison.json.
+    A method that refuses the data is listed with the reason. Writes comparison.csv and comparison.json.
     """
-    from sepnmf._overview import choose, compare
+    from sepnmf._overview import choose
     from sepnmf.matrix import as_matrix
     from sepnmf.registry import find_method
 
@@ -239,29 +225,14 @@ def compare(
     data = work.load(file, variable=variable, header=header, index=index, shape=shape, axis=axis)
     M = as_matrix(data.M, negative.value)
     if M.lazy:
-        raise UserError(f"{file.name} is too large for a comparison: sepnmf select takes it.")
-    scale = normalize is Scale.l1
-    r = work.how_many(M, anchors, seed)
-    with bar() as progress:
-        task = progress.add_task("methods", total=None, now="")
-
-        def on_progress(name: str, done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total, now=name)
-
-        rows = compare(
-            M,
-            r,
-            names,
-            scale=scale,
-            random_state=seed,
-            label=data.column_label,
-            on_progress=on_progress,
-        )
+        raise UserError(f"{file.name} is too large for a comparison: use sepnmf select.")
+    r = work.number_of_anchors(M, anchors, seed)
+    rows = work.compare_methods(data, M, r, names, normalize, seed)
     folder = work.folder_for(file, out, "comparison")
     rows.sort(key=lambda row: (row["fit"] is None, -(row["fit"] or 0.0)))
     content = {"file": str(data.file), "command": command_line(), "versions": versions(), "methods": rows}
     head = ["method", "fit", "seconds", "status", "columns", "anchors", "failure"]
-    table = [[shown(row[key]) for key in head] for row in rows]
+    table = [[csv_cell(row[key]) for key in head] for row in rows]
     paths = [
         work.write_csv(folder / "comparison.csv", head, table),
         work.write_json(folder / "comparison.json", content),
@@ -270,24 +241,46 @@ def compare(
     if report and best is not None:
         sel = choose(M.normalised(normalize.value), r, best["method"], random_state=seed)
         W = M.take(sel.anchors)
-        paths.append(write_page(folder, data, M, sel, W, best["fit"], scale, seed, comparison=rows))
+        paths.append(write_page(folder, data, M, sel, W, best["fit"], normalize, seed, comparison=rows))
     if as_json:
         show_json(content)
         return
-    sides = {"method": "left", "fit": "right", "seconds": "right", "anchors": "left"}
     lines = []
     for row in rows:
         fit = "" if row["fit"] is None else f"{row['fit']:.2%}"
-        lines.append(
-            [row["method"], fit, f"{row['seconds']:.3f}", row["failure"] or ", ".join(row["anchors"])]
-        )
-    show_table(sides, lines)
-    say(f"Written: {', '.join(map(str, paths))}")
+        result = row["failure"] or ", ".join(row["anchors"])
+        lines.append([row["method"], fit, f"{row['seconds']:.3f}", result])
+    show_table({"method": "left", "fit": "right", "seconds": "right", "anchors": "left"}, lines)
+    print_line(f"Written: {', '.join(map(str, paths))}")
+
+
+@app.command()
+def methods(as_json: opt.Json = False) -> None:
+    """List the methods: what each does, when to use it, its cost, and which data it accepts."""
+    from sepnmf.registry import METHODS
+
+    facts = [method.facts() for method in METHODS.values()]
+    if as_json:
+        show_json(facts)
+        return
+    rows = []
+    for fact in facts:
+        rows += [
+            [fact["method"], fact["summary"], "yes" if fact["sparse"] else "no", fact["chunks"]],
+            ["", f"when: {fact['use']}", "", ""],
+            ["", f"cost: {fact['cost']}", "", ""],
+        ]
+    show_table({"method": "left", "what it does": "left", "sparse M": "left", "M in chunks": "left"}, rows)
+    needing = [f"{fact['method']} ({', '.join(fact['required'])})" for fact in facts if fact["required"]]
+    print_line(f"Options without a default: {'; '.join(needing)}. Options are passed as --set NAME=VALUE.")
+    print_line(
+        "On data in chunks, a method selects exactly as in memory, or among columns that are screened first."
+    )
 
 
 @app.command()
 def demo(out: opt.Out = None) -> None:
-    """Show the main job on generated data: a table, a picture and a report."""
+    """Run a demonstration on generated data: prints a table, writes a figure and a report."""
     from sepnmf.cli._demonstration import demonstrate
 
     folder = Path("demo") if out is None else out
@@ -295,42 +288,38 @@ def demo(out: opt.Out = None) -> None:
     demonstrate(folder)
 
 
-# What the commands share that is about showing ---------------------------------------------------------
-
-
-def show(data: "Data", sel: "Selection", content: dict[str, Any], paths: list[Path], as_json: bool) -> None:
-    """The anchors as JSON or as a table."""
+def show(
+    sel: "Selection",
+    content: dict[str, Any],
+    paths: list[Path],
+    as_json: bool,
+    head: dict[str, str] = ANCHOR_HEAD,
+    rows: list[list[str]] | None = None,
+) -> None:
+    """Print the result as JSON, or as a table (by default of the anchors) with a summary below it."""
     if as_json:
         show_json(content)
         return
-    rows = [
-        [str(row["rank"]), str(row["column"]), row["name"], f"{row['score']:.4g}"]
-        for row in content["anchors"]
-    ]
-    show_table({"": "right", "column": "right", "name": "left", "score": "right"}, rows)
-    show_rest(sel, content["fit"], paths)
-
-
-def show_rest(sel: "Selection", fit: float, paths: list[Path]) -> None:
-    """Below the table: what the anchors are worth, and what was written."""
-    say(f"The anchors explain {fit:.2%} of the data ({sel.method}, {sel.status}, {sel.seconds:.2f} s).")
+    if rows is None:
+        rows = [
+            [str(row["rank"]), str(row["column"]), row["name"], f"{row['score']:.4g}"]
+            for row in content["anchors"]
+        ]
+    show_table(head, rows)
+    run = f"{sel.method}, {sel.status}, {sel.seconds:.2f} s"
+    print_line(f"The anchors explain {content['fit']:.2%} of the data ({run}).")
     if sel.status == "stopped":
-        say(f"You stopped it after {sel.n_outer} iterations: these are the anchors it had then.")
+        print_line(f"The method was stopped after {sel.n_outer} iterations; these are its anchors so far.")
     elif not sel.converged:
-        say("It did not converge: allow more iterations, or look at the convergence in the report.")
-    say(f"Written: {', '.join(map(str, paths))}")
+        print_line(
+            "The method did not converge: allow more iterations, or see the convergence in the report."
+        )
+    print_line(f"Written: {', '.join(map(str, paths))}")
 
 
-def shown(value: Any) -> Any:
-    """A value in a cell of a CSV file."""
+def csv_cell(value: Any) -> Any:
+    """Return a value for a cell of a CSV file; the items of a list are separated by spaces."""
     return " ".join(map(str, value)) if isinstance(value, list) else value
-
-
-def words_of(data: "Data", names: tuple[str, ...], together: Any) -> "Data":
-    """The co-occurrences as data from the same file."""
-    from dataclasses import replace
-
-    return replace(data, M=together, row_names=names, column_names=names, wavelengths=(), image_shape=None)
 
 
 def write_page(
@@ -340,32 +329,22 @@ def write_page(
     sel: "Selection",
     W: "Floats",
     fit: float,
-    scale: bool,
+    normalize: Scale,
     seed: int,
     **more: Any,
 ) -> Path:
-    """report.html, with what can be computed quickly beside what is there."""
+    """Write report.html; maps and a comparison of fast methods are computed unless they are in `more`."""
     from sepnmf import _overview as overview
     from sepnmf.registry import METHODS, ready_methods
     from sepnmf.report import Contents, write_report
 
     labels = tuple(data.column_labels(sel.anchors))
-    picture = None if data.image_shape is None else overview.scene(data)
     if "maps" not in more and data.image_shape is not None:
         more["maps"] = overview.maps_from(data, M, W)
-    if "comparison" not in more and not M.lazy and M.shape[0] * M.shape[1] <= FEW:
-        quick = [name for name in ready_methods() if METHODS[name].quick_up_to is None and name != "auto"]
-        with bar() as progress:
-            task = progress.add_task("comparing methods", total=len(quick), now="")
-            others = overview.compare(
-                M,
-                len(labels),
-                [name for name in quick if name != sel.method],
-                scale=scale,
-                random_state=seed,
-                label=data.column_label,
-                on_progress=lambda name, done, _: progress.update(task, completed=done, now=name),
-            )
+    if "comparison" not in more and not M.lazy and M.shape[0] * M.shape[1] <= SMALL_MATRIX:
+        omitted = ("auto", sel.method)
+        fast = [name for name in ready_methods() if METHODS[name].quick_up_to is None and name not in omitted]
+        others = work.compare_methods(data, M, len(labels), fast, normalize, seed)
         own = {"method": sel.method, "anchors": list(labels), "fit": fit, "seconds": sel.seconds}
         more["comparison"] = [own | {"status": sel.status, "failure": None}, *others]
     contents = Contents(
@@ -375,7 +354,7 @@ def write_page(
         anchor_columns=W,
         summary=overview.summary(data),
         fit=fit,
-        picture=picture,
+        picture=None if data.image_shape is None else overview.scene(data),
         curve=overview.curve_of_residuals(M),
         command=command_line(),
         versions=versions(),

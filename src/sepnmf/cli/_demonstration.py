@@ -1,4 +1,4 @@
-"""The main job on generated data: find the anchors, show them beside the true ones, draw, report."""
+"""The demonstration: anchors of generated data, compared with the true ones, in a figure and a report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sepnmf._overview import compare, curve_of_residuals, summary
-from sepnmf.cli._app import command_line, say, show_table, versions
+from sepnmf.cli._app import command_line, print_line, show_table, versions
 from sepnmf.cli._pictures import pyplot, save
 from sepnmf.datasets import make_midpoint
 from sepnmf.io._data import Data
@@ -19,33 +19,35 @@ if TYPE_CHECKING:
     from sepnmf.selection import Selection
 
 R = 10
-QUICK = ("auto", "spa", "snpa", "xray", "vca", "fgnsr", "merit")
+COMPARED = ("auto", "spa", "snpa", "xray", "vca", "fgnsr", "merit")
 
 
 def demonstrate(folder: Path) -> None:
-    """Write anchors.png and report.html; print a table."""
+    """Print a table of the anchors, and write anchors.png and report.html."""
     M, true = make_midpoint(noise=0.03, random_state=0)
     M = np.maximum(M, 0)
     sel = admm(M, R, p=2, norm="rows", lam=1e-3, rho=(0.01, 0.01, 0.01))
-    say(f"M is {M.shape[0]} × {M.shape[1]}: {R} anchors, and the midpoints of every pair of them, disturbed.")
+    print_line(
+        f"M is {M.shape[0]} × {M.shape[1]}: {R} anchors, and the noisy midpoints of all pairs of anchors."
+    )
     rows = [
         [str(rank), str(column), f"{sel.scores[column]:.4f}", "yes" if column in true else "NO"]
         for rank, column in enumerate(sel.anchors.tolist(), start=1)
     ]
     show_table({"rank": "right", "column": "right", "score x_ii": "right", "a true anchor?": "left"}, rows)
     next_best = np.delete(sel.scores, sel.anchors).max()
-    say(f"The best column that was not chosen has score {next_best:.4f}.")
-    say(
+    print_line(f"The best column that was not selected has score {next_best:.4f}.")
+    print_line(
         f"{len(set(sel.anchors) & set(true))} of {R} true anchors found; {sel.status} after "
         f"{sel.n_outer} outer iterations, {sel.seconds:.2f} s; λR + fit = {sel.history['objective'][-1]:.4g}."
     )
     picture = draw(folder / "anchors.png", M, true, sel)
     report = write_report(folder / "report.html", contents(M, sel))
-    say(f"Picture: {picture}   Report: {report}")
+    print_line(f"Figure: {picture}   Report: {report}")
 
 
 def contents(M: "Floats", sel: "Selection") -> Contents:
-    """What the report shows."""
+    """Return the contents of the report."""
     names = [f"pure {j}" for j in range(R)] + [f"{i}+{j}" for i in range(R) for j in range(i + 1, R)]
     data = Data(M, Path("generated"), column_names=tuple(names))
     return Contents(
@@ -56,17 +58,17 @@ def contents(M: "Floats", sel: "Selection") -> Contents:
         summary=summary(data),
         fit=rae(M, sel.anchors),
         curve=curve_of_residuals(M),
-        comparison=compare(M, R, QUICK, label=data.column_label),
+        comparison=compare(M, R, COMPARED, label=data.column_label),
         command=command_line(),
         versions=versions(),
     )
 
 
 def draw(path: Path, M: "Floats", true: "Ints", sel: "Selection") -> Path:
-    """Columns in the plane, and scores."""
+    """Draw the columns in a plane, and the scores of all columns."""
     figure, (left, right) = pyplot().subplots(1, 2, figsize=(11, 4.8), layout="constrained")
 
-    # The two leading principal components of the columns: anchors are the corners of what the others fill.
+    # In the plane of the two leading principal components, anchors are corners of the set of columns.
     centred = M - M.mean(axis=1, keepdims=True)
     plane = np.linalg.svd(centred, full_matrices=False)[0][:, :2].T @ centred
     left.scatter(*plane, s=22, color="0.65", label="columns of M")

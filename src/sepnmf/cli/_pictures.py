@@ -1,9 +1,9 @@
-"""Pictures of maps and spectra, as files."""
+"""Figures of abundance maps and spectra, written as PNG files."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sepnmf.cli._app import UserError, plain
+from sepnmf.cli._app import UserError, printable
 
 if TYPE_CHECKING:
     from sepnmf._typing import Floats
@@ -14,7 +14,7 @@ LINES = ("-", "--", "-.", ":")
 
 
 def draw_maps(path: Path, maps: "Floats", labels: list[str]) -> Path:
-    """Weights of all anchors, a map each, on scales of their own."""
+    """Draw one abundance map per anchor, each with its own colour scale."""
     import numpy as np
 
     plt = pyplot()
@@ -31,22 +31,22 @@ def draw_maps(path: Path, maps: "Floats", labels: list[str]) -> Path:
     for panel in axes.flat[len(maps) :]:
         panel.set_visible(False)
     for k, (panel, image, label) in enumerate(zip(axes.flat, maps, labels, strict=False), start=1):
-        top = float(np.quantile(image, 0.995)) or 1.0  # a few bright pixels would darken the rest
+        top = float(np.quantile(image, 0.995)) or 1.0  # outliers must not darken the rest
         drawn = panel.imshow(image, vmin=0.0, vmax=top, cmap="cividis", interpolation="nearest")
-        panel.set_title(f"{k}: {plain(label)}", fontsize=9, parse_math=False)
+        panel.set_title(f"{k}: {printable(label)}", fontsize=9, parse_math=False)
         panel.set(xticks=[], yticks=[])
         figure.colorbar(drawn, ax=panel, shrink=0.8)
     return save(figure, path)
 
 
 def draw_spectra(path: Path, data: "Data", W: "Floats", labels: list[str]) -> Path:
-    """The anchors' columns as curves."""
+    """Draw the anchors' columns as curves."""
     plt = pyplot()
     figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
     x = data.wavelengths or range(len(W))
     for k, label in enumerate(labels):
         style = {"color": COLOURS[k % len(COLOURS)], "linestyle": LINES[k // len(COLOURS) % len(LINES)]}
-        axes.plot(x, W[:, k], label=f"{k + 1}: {plain(label)}", linewidth=1.6, **style)
+        axes.plot(x, W[:, k], label=f"{k + 1}: {printable(label)}", linewidth=1.6, **style)
     axes.set(xlabel="wavelength" if data.wavelengths else "band", ylabel="value")
     axes.spines[["top", "right"]].set_visible(False)
     legend = axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
@@ -56,12 +56,12 @@ def draw_spectra(path: Path, data: "Data", W: "Floats", labels: list[str]) -> Pa
 
 
 def pyplot() -> Any:
-    """Matplotlib without a screen."""
+    """Return matplotlib.pyplot with a backend that needs no display."""
     try:
         import matplotlib as mpl
     except ImportError:
         raise UserError(
-            "Matplotlib, which draws the maps, is not installed: pip install 'sepnmf[files]'."
+            "Matplotlib is needed to draw maps and is not installed: pip install 'sepnmf[files]'."
         ) from None
     mpl.use("Agg")
     from matplotlib import pyplot
@@ -70,9 +70,10 @@ def pyplot() -> Any:
 
 
 def save(figure: Any, path: Path) -> Path:
-    """Write a figure whole or not at all."""
-    part = path.with_name(f"{path.stem}.part{path.suffix}")
-    figure.savefig(part, dpi=110)
+    """Write a figure to a file, which appears only when it is complete, and close it."""
+    from sepnmf.io._cubes import replacing
+
+    with replacing(path) as part:
+        figure.savefig(part, dpi=110, format="png")
     pyplot().close(figure)
-    part.replace(path)
     return path

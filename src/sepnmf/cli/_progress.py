@@ -1,4 +1,4 @@
-"""A bar while work goes on: what is being minimised, or which pass over the data; and Ctrl-C."""
+"""Progress bars for iterations and for passes over data in chunks, and the handling of Ctrl-C."""
 
 import signal
 import sys
@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from sepnmf.cli._app import complaints
+from sepnmf.cli._app import error_console
 
 if TYPE_CHECKING:
     from sepnmf.methods import Method
 
-CHUNK_TASKS = ("on_one_core", "write_chunk")  # what Dask's tasks on one chunk are called
-OFTEN = 0.5  # seconds between two looks at a cluster
+CHUNK_TASKS = ("on_one_core", "write_chunk")  # names of Dask tasks that process one chunk
+POLL_SECONDS = 0.5  # between two requests to the scheduler of a cluster
 
 
 @contextmanager
 def bar() -> Iterator[Progress]:
-    """A progress bar on the standard error, if that is a terminal; gone when the work is done."""
+    """Show a progress bar on standard error if it is a terminal; it is removed at the end."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -28,16 +28,17 @@ def bar() -> Iterator[Progress]:
         TimeElapsedColumn(),
         TextColumn("{task.fields[now]}", markup=False),
     )
-    silent = not complaints.is_terminal
-    with Progress(*columns, console=complaints, transient=True, disable=silent) as progress:
+    silent = not error_console.is_terminal
+    with Progress(*columns, console=error_console, transient=True, disable=silent) as progress:
         yield progress
 
 
 @contextmanager
 def watched(method: "Method", options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield options with a callback that shows what falls; Ctrl-C then ends the method with what it has.
+    """Yield the options of a method with a callback that updates a progress bar.
 
-    A second Ctrl-C, or the first where a method cannot be stopped half-way, ends the command.
+    The first Ctrl-C stops the method, which then returns its anchors so far. A second Ctrl-C, or the first if
+    the method cannot be stopped, ends the command.
     """
     with bar() as progress, passes(progress):
         task = progress.add_task(method.name, total=method.iteration_limit(options), now="")
@@ -45,18 +46,18 @@ def watched(method: "Method", options: dict[str, Any]) -> Iterator[dict[str, Any
             yield options
             return
 
-        def seen(state: Any) -> bool:
+        def on_iteration(state: Any) -> bool:
             numbers = [f"{key} {value:.4g}" for key, value in list(state.numbers.items())[:2]]
             progress.update(task, completed=state.n_outer, now=", ".join(numbers))
             return stopped.is_set()
 
         with interrupt(method.stoppable) as stopped:
-            yield options | {"callback": seen}
+            yield options | {"callback": on_iteration}
 
 
 @contextmanager
 def interrupt(stoppable: bool) -> Iterator[threading.Event]:
-    """Whether Ctrl-C was pressed."""
+    """Yield an event that Ctrl-C sets, if the method is stoppable; a second Ctrl-C raises an exception."""
     stopped = threading.Event()
     if not stoppable or threading.current_thread() is not threading.main_thread():
         yield stopped
@@ -76,14 +77,14 @@ def interrupt(stoppable: bool) -> Iterator[threading.Event]:
 
 @contextmanager
 def passing() -> Iterator[None]:
-    """A bar for every pass over data in chunks, and nothing for others."""
+    """Show a progress bar for every pass over data in chunks; for data in memory, show nothing."""
     with bar() as progress, passes(progress):
         yield
 
 
 @contextmanager
 def passes(progress: Progress) -> Iterator[None]:
-    """Show the passes over data in chunks, wherever Dask makes them, if Dask is there."""
+    """Show the passes that Dask makes over data in chunks, on this machine or on a cluster."""
     try:
         from dask.callbacks import Callback
         from dask.utils import key_split
@@ -97,31 +98,25 @@ def passes(progress: Progress) -> Iterator[None]:
         tasks = {*state["ready"], *state["waiting"]}
         chunks = {key for key in tasks if key_split(key) in CHUNK_TASKS} or tasks
         counted.update(chunks)
-        shown.saw(shown.total + len(chunks), shown.done)
+        shown.update(shown.total + len(chunks), shown.done)
 
     def done(key: Any, *_: object) -> None:
-        shown.saw(shown.total, shown.done + (key in counted))
+        shown.update(shown.total, shown.done + (key in counted))
 
     with Callback(start_state=begin, posttask=done), polled(shown):  # type: ignore[no-untyped-call]
         yield
 
 
 class Passes:
-    """A bar for every pass over data in chunks, from the numbers of chunks so far.
-
-    Attributes
-    ----------
-    total, done : int
-        Chunks of all passes that have begun, and how many of them are done.
-    """
+    """One progress bar per pass, derived from the total and done numbers of chunks of all passes."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
         self.total = self.done = self.before = 0
         self.tasks: list[TaskID] = []
 
-    def saw(self, total: int, done: int) -> None:
-        """Show what there is now. Where all chunks known are done and there are more, a pass has begun."""
+    def update(self, total: int, done: int) -> None:
+        """Update the bars. A new pass begins when there are more chunks after all known ones are done."""
         if total > self.total and done >= self.total:
             self.before = self.total
             name = f"pass {len(self.tasks) + 1} over the data"
@@ -133,22 +128,22 @@ class Passes:
 
 @contextmanager
 def polled(shown: Passes) -> Iterator[None]:
-    """Ask the scheduler of the cluster, if there is one, twice a second; show nothing if it does not tell."""
+    """Poll the scheduler of the cluster, if there is one, and update the bars."""
     client = current_client()
     if client is None or shown.progress.disable:
         yield
         return
     over = threading.Event()
 
-    def look() -> None:
+    def poll() -> None:
         try:
             shown.total, shown.done = client.run_on_scheduler(chunk_counts)
-            while not over.wait(OFTEN):
-                shown.saw(*client.run_on_scheduler(chunk_counts))
-        except Exception:  # a bar is not worth an error
+            while not over.wait(POLL_SECONDS):
+                shown.update(*client.run_on_scheduler(chunk_counts))
+        except Exception:  # a progress bar must not make the command fail
             return
 
-    thread = threading.Thread(target=look, daemon=True)
+    thread = threading.Thread(target=poll, daemon=True)
     thread.start()
     try:
         yield
@@ -158,7 +153,7 @@ def polled(shown: Passes) -> Iterator[None]:
 
 
 def current_client() -> Any:
-    """The client of a cluster, None if there is none."""
+    """Return the client of the current cluster, or None if there is none."""
     if "distributed" not in sys.modules:
         return None
     from distributed import get_client
@@ -170,7 +165,7 @@ def current_client() -> Any:
 
 
 def chunk_counts(dask_scheduler: Any) -> tuple[int, int]:
-    """How many tasks on a chunk a scheduler has had, and how many of them are done."""
+    """Return how many tasks on chunks a scheduler has received, and how many of them are done."""
     prefixes = dask_scheduler.task_prefixes
     states = [prefixes[name].state_counts for name in CHUNK_TASKS if name in prefixes]
     return sum(state["waiting"] for state in states), sum(state["memory"] for state in states)

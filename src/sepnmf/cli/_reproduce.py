@@ -1,4 +1,4 @@
-"""The experiments from the command line."""
+"""The command reproduce, which runs the experiments."""
 
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
@@ -15,74 +15,53 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 
 from sepnmf.cli import _cluster as cluster
-from sepnmf.cli._app import INTERRUPTED, UserError, app, console
+from sepnmf.cli._app import INTERRUPTED, INVALID_INPUT, UserError, app, console, print_line, show_table
+from sepnmf.cli._options import unset
 
 if TYPE_CHECKING:
     from sepnmf.experiments import Experiment
 
+NAMES_HELP = "Experiments to run; paper or auto means all of that page. By default all but the searches."
+PAGE_HELP = "Do not run anything: write pages and figures again from the tables in the folder."
+DASK_HELP = (
+    "Run the trials on the Dask cluster with this scheduler; local starts a cluster on this machine. Workers "
+    "need sepnmf[experiments] and SEPNMF_DATA. The searches, tune-*, store their progress in the folder of "
+    "--out, which workers must find under the same path."
+)
+
 
 @app.command()
 def reproduce(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Experiments to run; paper or auto stands for all of that page. Without a name, all but the "
-            "searches.",
-        ),
-    ] = None,
-    show: Annotated[bool, typer.Option("--list", help="Show what there is, and stop.")] = False,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help=NAMES_HELP)] = None,
+    show: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer levels and trials: minutes.")] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Trials at a time; by default as many as there are cores.", show_default=False
-        ),
-    ] = None,
+    jobs: Annotated[int | None, unset(min=1, help="Parallel trials; by default one per core.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("reproduced"),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with what is in the folder.")] = False,
-    page: Annotated[
-        bool,
-        typer.Option(
-            "--page", help="Measure nothing: write pages and figures again from the folder's tables."
-        ),
-    ] = False,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            "--dask",
-            metavar="ADDRESS",
-            help="Run the trials on the Dask cluster with this scheduler; local starts one here. Its workers "
-            "need sepnmf[experiments] and SEPNMF_DATA; those of the searches, tune-*, keep what they have in "
-            "the folder of --out, which they must know by the same path.",
-            show_default=False,
-        ),
-    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the folder.")] = False,
+    page: Annotated[bool, typer.Option("--page", help=PAGE_HELP)] = False,
+    dask: Annotated[str | None, unset("--dask", metavar="ADDRESS", help=DASK_HELP)] = None,
 ) -> None:
-    """Run experiments: tables, figures and pages on which claims of the paper hold and what auto achieves."""
+    """Run experiments; write tables, figures and pages on the claims of the paper and on the method auto."""
     from sepnmf._parallel import available_cores
     from sepnmf.experiments import EXPERIMENTS, PAGES, TABLES, runner
 
     if show:
-        listing = Table("name", "what it is", box=None)
-        for name, experiment in EXPERIMENTS.items():
-            listing.add_row(name, experiment.title)
-        console.print(listing)
+        titles = [[name, experiment.title] for name, experiment in EXPERIMENTS.items()]
+        show_table({"name": "left", "title": "left"}, titles)
         return
     named = [one for name in names or TABLES for one in PAGES.get(name, (name,))]
     unknown = [name for name in named if name not in EXPERIMENTS]
     if unknown:
-        raise UserError(f"There is no experiment {unknown[0]!r}: choose among {', '.join(EXPERIMENTS)}.")
+        raise UserError(f"There is no experiment {unknown[0]!r}: choose one of {', '.join(EXPERIMENTS)}.")
     absent = [package for package in runner.EXTRAS if find_spec(package) is None]
     if absent:
         raise UserError(f"{', '.join(absent)} is not installed: pip install 'sepnmf[experiments]'.")
     if page:
         written = runner.rewrite([EXPERIMENTS[name] for name in TABLES], out)
         if not written:
-            raise UserError(f"{out} holds no table of an experiment: give the folder of a run with --out.")
+            raise UserError(f"{out} contains no table of an experiment: give the folder of a run with --out.")
         report(written)
         return
     chosen = [EXPERIMENTS[name] for name in dict.fromkeys(named)]
@@ -112,25 +91,24 @@ def reproduce(
                 workers=None if client is None else len(client.nthreads()),
                 resume=resume,
                 progress=progress,
-                say=lambda line: bars.console.print(line, markup=False, highlight=False, soft_wrap=True),
+                say=print_line,
             )
     except KeyboardInterrupt:
-        message = f"Stopped. What was measured is in {out}: go on with --resume."
+        message = f"Interrupted. The results so far are in {out}: continue with --resume."
         raise UserError(message, INTERRUPTED) from None
     if not frames:
-        raise typer.Exit(2)
+        raise typer.Exit(INVALID_INPUT)
     report([out / f"{name}.md" for name in dict.fromkeys(experiment.page for experiment in chosen)])
 
 
 def report(pages: list[Path]) -> None:
-    """Say where the pages are."""
+    """Print where the pages are."""
     for path in pages:
-        text = f"{path} is the page; tables, figures and the manifest are in {path.with_suffix('')}."
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        print_line(f"{path} is the page; tables, figures and the manifest are in {path.with_suffix('')}.")
 
 
 def backend(client: Any) -> AbstractContextManager[Any]:
-    """Joblib on a cluster, or here if there is none."""
+    """Return a context in which joblib runs on the cluster, or on this machine if there is no client."""
     if client is None:
         return nullcontext()
     import joblib
@@ -140,5 +118,5 @@ def backend(client: Any) -> AbstractContextManager[Any]:
 
 
 def threads_of(client: Any) -> int:
-    """Threads of a cluster; 1 as long as it has no workers."""
+    """Return the number of threads of a cluster; 1 if it has no workers yet."""
     return sum(client.nthreads().values()) or 1

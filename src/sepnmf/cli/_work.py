@@ -1,14 +1,15 @@
-"""What the commands on files share: reading, choosing, writing."""
+"""Functions that the commands on files share: reading, selecting, comparing, writing."""
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sepnmf.cli._app import UserError, command_line, complain, versions
+from sepnmf.cli._app import UserError, command_line, print_error, versions
 from sepnmf.cli._options import Axis, Scale
-from sepnmf.cli._progress import bar, watched
+from sepnmf.cli._progress import bar, passing, watched
 
 if TYPE_CHECKING:
     from sepnmf._typing import Floats
@@ -17,55 +18,36 @@ if TYPE_CHECKING:
     from sepnmf.selection import Selection
 
 
-def load(
-    file: Path,
-    *,
-    variable: str | None = None,
-    header: bool | None = None,
-    index: bool | None = None,
-    shape: str | None = None,
-    axis: Axis = Axis.columns,
-    memory: str | None = None,
-    in_parts: bool = False,
-) -> "Data":
-    """What is in a file, with what is to be chosen among as columns."""
+def load(file: Path, *, shape: str | None = None, axis: Axis = Axis.columns, **options: Any) -> "Data":
+    """Read a file with `sepnmf.io.read`; with `axis` rows, the data are transposed."""
     from sepnmf.io import read
 
-    sides = None if shape is None else two_sides(shape, "--shape")
-    data = read(
-        file,
-        variable=variable,
-        header=header,
-        index=index,
-        shape=sides,
-        memory=memory,
-        in_parts=in_parts,
-    )
+    data = read(file, shape=None if shape is None else parse_shape(shape, "--shape"), **options)
     return data.transposed() if axis is Axis.rows else data
 
 
-def two_sides(text: str, option: str) -> tuple[int, int]:
-    """Two whole numbers with an x between them."""
-    sides = text.lower().replace("×", "x").split("x")
-    if len(sides) != 2 or not all(side.strip().isdigit() and int(side) > 0 for side in sides):
+def parse_shape(text: str, option: str) -> tuple[int, int]:
+    """Parse two positive integers separated by an x, such as 95x95."""
+    sizes = text.lower().replace("×", "x").split("x")
+    if len(sizes) != 2 or not all(size.strip().isdigit() and int(size) > 0 for size in sizes):
         raise UserError(f"{option} must be two numbers with an x between them, such as 95x95, got {text!r}.")
-    return int(sides[0]), int(sides[1])
+    return int(sizes[0]), int(sizes[1])
 
 
 def method_options(given: list[str] | None) -> dict[str, Any]:
-    """NAME=VALUE as an option: a number, several numbers, a truth value or a word."""
+    """Parse NAME=VALUE texts; a value is a number, True, False, None, a word, or several with commas."""
     options: dict[str, Any] = {}
     for text in given or ():
         name, equals, value = text.partition("=")
         if not equals or not name or not value:
-            raise UserError(f"--set wants NAME=VALUE, got {text!r}.")
-        parts = [number_or_word(part) for part in value.split(",")]
+            raise UserError(f"--set must be NAME=VALUE, got {text!r}.")
+        parts = [parse_value(part) for part in value.split(",")]
         options[name.strip().replace("-", "_")] = parts[0] if len(parts) == 1 else tuple(parts)
     return options
 
 
-def number_or_word(text: str) -> Any:
-    """An int, a float, True, False, None or the word itself."""
+def parse_value(text: str) -> Any:
+    """Return an int, a float, True, False or None if the text is one, otherwise the text itself."""
     word = text.strip()
     if word in ("True", "False", "None"):
         return {"True": True, "False": False, "None": None}[word]
@@ -77,37 +59,59 @@ def number_or_word(text: str) -> Any:
     return word
 
 
-def how_many(matrix: "Matrix", text: str, seed: int) -> int:
-    """Return the number of anchors: as given, or the smallest that the data allow, with what they show."""
+def number_of_anchors(matrix: "Matrix", text: str, seed: int) -> int:
+    """Return the given number of anchors; for "auto", estimate it and print the evidence."""
     from sepnmf.tuning import estimate_rank
 
     if text.isdigit() and int(text) > 0:
         return int(text)
     if text != "auto":
-        raise UserError(f'--anchors must be a number from 1 on, or "auto", got {text!r}.')
+        raise UserError(f'--anchors must be a positive integer or "auto", got {text!r}.')
     with bar() as progress:
-        progress.add_task("how many anchors", total=None, now="")
+        progress.add_task("number of anchors", total=None, now="")
         estimate = estimate_rank(matrix, random_state=seed)
-    several = "" if estimate.certain else f" to {estimate.high}; {estimate.low} is taken, -r chooses another"
-    complain(f"{estimate.evidence} Anchors: {estimate.low}{several}.")
+    interval = "" if estimate.certain else f" to {estimate.high}; {estimate.low} is used, -r sets another"
+    print_error(f"{estimate.evidence} Anchors: {estimate.low}{interval}.")
     return estimate.low
 
 
-def choose(
-    matrix: "Matrix", r: int, method: str, normalize: Scale, seed: int, options: dict[str, Any]
-) -> "Selection":
-    """Return a selection, and show a bar while it is made."""
+def find_anchors(
+    matrix: "Matrix", anchors: str, method: str, normalize: Scale, seed: int, options: dict[str, Any]
+) -> tuple["Selection", float]:
+    """Select anchors and return the selection and its fit; progress bars are shown meanwhile."""
     from sepnmf._overview import choose
+    from sepnmf.metrics import rae
     from sepnmf.registry import find_method
 
+    r = number_of_anchors(matrix, anchors, seed)
     record = find_method(method, "--method")
     with watched(record, options) as watching:
         seeds = watching.pop("random_state", seed) if "random_state" in record.options else seed
-        return choose(matrix.normalised(normalize.value), r, record.name, random_state=seeds, **watching)
+        scaled = matrix.normalised(normalize.value)
+        sel = choose(scaled, r, record.name, random_state=seeds, **watching)
+    with passing():
+        return sel, rae(matrix, sel.anchors)
+
+
+def compare_methods(
+    data: "Data", matrix: "Matrix", r: int, names: list[str] | None, normalize: Scale, seed: int
+) -> list[dict[str, Any]]:
+    """Run methods one after another (see `sepnmf._overview.compare`) and show a progress bar."""
+    from sepnmf._overview import compare
+
+    with bar() as progress:
+        task = progress.add_task("comparing methods", total=None, now="")
+
+        def on_progress(name: str, done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total, now=name)
+
+        scale = normalize is Scale.l1
+        label = data.column_label
+        return compare(matrix, r, names, scale=scale, random_state=seed, label=label, on_progress=on_progress)
 
 
 def anchor_rows(data: "Data", sel: "Selection") -> list[dict[str, Any]]:
-    """Per anchor: rank, column, name, score, and its place in the image."""
+    """Return the rank, column, name and score of each anchor, and its line and sample in an image."""
     rows = []
     for rank, column in enumerate(sel.anchors.tolist(), start=1):
         row = {"rank": rank, "column": column, "name": data.column_label(column)}
@@ -118,7 +122,7 @@ def anchor_rows(data: "Data", sel: "Selection") -> list[dict[str, Any]]:
 
 
 def record(data: "Data", sel: "Selection", fit: float, **more: Any) -> dict[str, Any]:
-    """What a machine wants to know of a selection, and what made it."""
+    """Return the contents of anchors.json: the selection, its fit, and how it was computed."""
     return {
         "file": str(data.file),
         "variable": data.variable or None,
@@ -137,7 +141,7 @@ def record(data: "Data", sel: "Selection", fit: float, **more: Any) -> dict[str,
 
 
 def folder_for(file: Path, out: Path | None, what: str) -> Path:
-    """Where to write: what the user says, or a folder here that is named after the file."""
+    """Create and return the output folder; by default it is named after the file."""
     folder = out if out is not None else Path(f"{file.stem}-{what}")
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file, not a folder: choose another name with --out.")
@@ -146,17 +150,16 @@ def folder_for(file: Path, out: Path | None, what: str) -> Path:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a file whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8", newline="")
-    part.replace(path)
+    """Write a text file, which appears only when it is complete."""
+    from sepnmf.io._cubes import replacing
+
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8", newline="")
     return path
 
 
 def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
-    """Write a table."""
-    import io
-
+    """Write a CSV file."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(head)
@@ -165,12 +168,12 @@ def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) ->
 
 
 def write_json(path: Path, content: Any) -> Path:
-    """Write JSON to be read by people too."""
+    """Write an indented JSON file."""
     return write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
 
 def write_anchors(folder: Path, data: "Data", sel: "Selection", content: dict[str, Any]) -> list[Path]:
-    """anchors.csv and anchors.json, and history.csv where there is a history."""
+    """Write anchors.csv and anchors.json, and history.csv if the method recorded a history."""
     rows = anchor_rows(data, sel)
     table = write_csv(folder / "anchors.csv", list(rows[0]), [list(row.values()) for row in rows])
     paths = [table, write_json(folder / "anchors.json", content)]
@@ -181,7 +184,7 @@ def write_anchors(folder: Path, data: "Data", sel: "Selection", content: dict[st
 
 
 def write_columns(path: Path, data: "Data", W: "Floats", labels: Sequence[str]) -> Path:
-    """The anchors' columns as a table with a line per row of the data, headed by names."""
+    """Write the anchors' columns as a CSV file with one line per row of the data."""
     names: Sequence[Any] = data.wavelengths or data.row_names or range(len(W))
     head = "wavelength" if data.wavelengths else "row"
     return write_csv(

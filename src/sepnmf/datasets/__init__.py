@@ -1,4 +1,4 @@
-"""Data with known anchors."""
+"""Data sets: generators with known anchors, and loaders of real data."""
 
 from sepnmf.datasets._gestures import (
     Gestures,

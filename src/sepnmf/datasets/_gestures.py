@@ -1,4 +1,4 @@
-"""Pictures of hands, by gesture: two public sets, and the two of the paper for those who have them."""
+"""Loaders of hand gesture images: two public data sets, and the two data sets of the paper."""
 
 import os
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sepnmf._typing import Floats, Ints
-from sepnmf.datasets._loaders import VARIABLE, read
+from sepnmf.datasets._loaders import VARIABLE, documented, folder_of, read
 
 Camera = Literal["Front", "Left", "Right", "Below"]
 
@@ -25,7 +25,7 @@ HGM4 = "HGM-4 from https://data.mendeley.com/datasets/jzy8zngkbg/4"
 
 @dataclass(frozen=True, eq=False)
 class Gestures:
-    """Pictures of hands and what they show.
+    """Images of hands, labelled by gesture.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Gestures:
     labels : ndarray of shape (n,)
         Index into `names`, for each image.
     names : tuple of str
-        The gestures.
+        Names of the gestures.
     """
 
     images: list[Floats] = field(repr=False)
@@ -42,22 +42,13 @@ class Gestures:
     names: tuple[str, ...]
 
 
+@documented
 def load_gestures_binary() -> Gestures:
-    """Fist, five and peace: 679 black and white pictures of 64 × 64 pixels, no two of them equal.
+    """Load 679 distinct binary images of 64 × 64 pixels that show the gestures fist, five and peace.
 
-    Stands in for the paper's binary set. The file has 300 pictures of each gesture; of equal ones the first
-    is kept (250, 207 and 222 pictures). They are frames of films, so that many are still nearly equal.
-
-    Returns
-    -------
-    Gestures
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file is not in the folder named by SEPNMF_DATA; it says where to get it.
-    ValueError
-        If the file is not the one expected.
+    This set replaces the paper's binary set, which has no public address. The file has 300 images of each
+    gesture; of equal images the first is kept (250, 207 and 222 images). They are frames of videos, so that
+    many are still nearly equal.
     """
     content = load_npz("gestures_binary", "fist_five_peace_300each.npz")
     first = first_occurrences(content["X"])
@@ -66,21 +57,12 @@ def load_gestures_binary() -> Gestures:
     return Gestures(list(images), np.searchsorted(content["label_ids"], labels), names)
 
 
+@documented
 def load_gestures_gray() -> Gestures:
-    """Digits 0 to 4 shown by hand: 1030 pictures of 64 × 64 grey values.
+    """Load 1030 grayscale images of 64 × 64 pixels that show the digits 0 to 4 by hand.
 
-    Stands in for the paper's grayscale set, which has five gestures; the file's digits 5 to 9 are left out.
-
-    Returns
-    -------
-    Gestures
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file is not in the folder named by SEPNMF_DATA; it says where to get it.
-    ValueError
-        If the file is not the one expected.
+    This set replaces the paper's grayscale set, which has five gestures. The digits 5 to 9 of the file are
+    omitted.
     """
     content = load_npz("gestures_gray", "gray64_all10.npz")
     chosen = content["y"] < 5
@@ -88,19 +70,11 @@ def load_gestures_gray() -> Gestures:
     return Gestures(list(images), labels, ("zero", "one", "two", "three", "four"))
 
 
+@documented
 def load_goyal_2020() -> Gestures:
-    """The paper's binary set: one folder of image files per gesture, in `goyal_2020`.
+    """Load the paper's binary set from the folder `goyal_2020`, which has one folder of images per gesture.
 
-    The names of the folders are those of the gestures. Reading needs scikit-image.
-
-    Returns
-    -------
-    Gestures
-
-    Raises
-    ------
-    FileNotFoundError
-        If there are no such folders below the one named by SEPNMF_DATA; it says what to download.
+    The names of these folders are the names of the gestures. Reading needs scikit-image.
     """
     root = data_folder("goyal_2020", GOYAL, "one folder of image files per gesture")
     folders = sorted(path for path in root.iterdir() if path.is_dir() and image_files(path))
@@ -109,26 +83,17 @@ def load_goyal_2020() -> Gestures:
     return read_folders(folders)
 
 
+@documented
 def load_hgm4(camera: Camera = "Front") -> Gestures:
-    """The paper's grayscale set: the letters A, B, C, H and Y of HGM-4, in `hgm4/<camera>_CAM/<letter>`.
+    """Load the paper's grayscale set: the letters A, B, C, H and Y of HGM-4.
 
-    A camera has 40 pictures of each letter, the number the paper gives; it does not say which camera. Reading
-    needs scikit-image.
+    The images are in `hgm4/<camera>_CAM/<letter>`. A camera has 40 images of each letter, the number in the
+    paper, which does not name the camera. Reading needs scikit-image.
 
     Parameters
     ----------
     camera : {"Front", "Left", "Right", "Below"}, default "Front"
-        Whose pictures to read.
-
-    Returns
-    -------
-    Gestures
-
-    Raises
-    ------
-    FileNotFoundError
-        If one of the folders has no images or is not below the one named by SEPNMF_DATA; it says what to
-        download.
+        The camera whose images are read.
     """
     layout = f"{camera}_CAM/<letter>/P1_001.jpg and so on"
     root = data_folder("hgm4", HGM4, layout)
@@ -140,41 +105,43 @@ def load_hgm4(camera: Camera = "Front") -> Gestures:
 
 
 def first_occurrences(images: Any) -> Ints:
-    """Indices of the images that are not equal to an earlier one, ascending."""
+    """Return the indices, ascending, of the images that are not equal to an earlier one."""
     _, first = np.unique(images.reshape(len(images), -1), axis=0, return_index=True)
     return np.sort(first)
 
 
 def load_npz(folder: str, file: str) -> dict[str, Any]:
-    """Arrays of a checked file of NumPy's."""
+    """Return the arrays of a .npz file, after its checksum is verified."""
     with np.load(read(folder, file), allow_pickle=False) as content:
         return dict(content)
 
 
 def data_folder(name: str, what: str, layout: str) -> Path:
-    """The folder of a set below the one named by SEPNMF_DATA."""
-    root = os.environ.get(VARIABLE)
-    path = Path(root or "", name)
-    if not root or not path.is_dir():
-        raise missing(name, what, layout, f"there is no {path}" if root else f"{VARIABLE} is not set")
+    """Return the folder of a data set below the folder named by SEPNMF_DATA, or raise FileNotFoundError."""
+    path = folder_of(name)
+    if path is None:
+        root = os.environ.get(VARIABLE)
+        raise missing(
+            name, what, layout, f"there is no {Path(root, name)}" if root else f"{VARIABLE} is not set"
+        )
     return path
 
 
-def missing(name: str, what: str, layout: str, trouble: str) -> FileNotFoundError:
-    """What to download, and where to put it."""
+def missing(name: str, what: str, layout: str, reason: str) -> FileNotFoundError:
+    """Return an error that says what to download and where to put it."""
     return FileNotFoundError(
-        f"{trouble}: download {what}, put it into a folder {name!r} as {layout}, "
-        f"and set {VARIABLE} to the folder that holds {name!r}."
+        f"{reason}: download {what}, put it into a folder {name!r} as {layout}, "
+        f"and set {VARIABLE} to the folder that contains {name!r}."
     )
 
 
 def image_files(folder: Path) -> list[Path]:
-    """Image files of a folder, by name; none if there is no such folder."""
+    """Return the image files of a folder sorted by name; an empty list if the folder does not exist."""
     return sorted(path for path in folder.glob("*") if path.suffix.lower() in SUFFIXES)
 
 
 def read_folders(folders: Iterable[Path]) -> Gestures:
-    """The images of each folder, labelled by its name."""
+    """Read the images of each folder, labelled by the name of the folder."""
     files = {folder.name: image_files(folder) for folder in folders}
     images = [read_image(path) for paths in files.values() for path in paths]
     labels = np.repeat(np.arange(len(files)), [len(paths) for paths in files.values()])
@@ -182,7 +149,7 @@ def read_folders(folders: Iterable[Path]) -> Gestures:
 
 
 def read_image(path: Path) -> Floats:
-    """Grey values in [0, 1]."""
+    """Read an image as grey values in [0, 1]."""
     from skimage.io import imread
     from skimage.util import img_as_float64
 

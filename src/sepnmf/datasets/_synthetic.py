@@ -1,4 +1,4 @@
-"""The paper's two kinds of synthetic data."""
+"""Generators of the two kinds of synthetic data in the paper."""
 
 import numpy as np
 
@@ -7,30 +7,30 @@ from sepnmf._validation import check_count, check_generator, check_number
 
 
 def make_midpoint(noise: float, m: int = 50, r: int = 10, random_state: Seed = 0) -> tuple[Floats, Ints]:
-    """Type 1: r random anchors and the midpoints of every pair, pushed away from the centre.
+    """Generate data of type 1: r random anchors and the midpoints of all pairs, moved away from the mean.
 
     The anchors W are uniform on [0, 1], columns summed to one; M₀ = W[I, H] with the r(r−1)/2 midpoints
-    of pairs as the columns of WH. Only the midpoints are disturbed, along M₀(:, j) − w̄ (w̄ the mean
-    anchor), with Frobenius norm `noise` in all; then the columns are permuted.
+    of pairs as the columns of WH. The noise moves only the midpoints, along M₀(:, j) − w̄ (w̄ the mean
+    anchor), and its Frobenius norm is `noise`; then the columns are permuted.
 
-    From noise ≈ 0.43 on (r = 10) the anchors lie in the cone of the other columns, and from 0.1 on or so
+    For noise above about 0.43 (r = 10) the anchors lie in the cone of the other columns; above about 0.1
     some entries are negative.
 
     Parameters
     ----------
     noise : float
-        ε ≥ 0, the Frobenius norm of the disturbance.
+        ε ≥ 0, the Frobenius norm of the noise.
     m : int, default 50
-        Rows.
+        Number of rows.
     r : int, default 10
-        Anchors, at least 2; there are r(r + 1)/2 columns.
+        Number of anchors, at least 2; there are r(r + 1)/2 columns.
     random_state : None, int or numpy.random.Generator, default 0
 
     Returns
     -------
     M : ndarray of shape (m, r(r + 1)/2)
     anchors : ndarray of shape (r,)
-        Sorted positions of the anchors in M.
+        Sorted column indices of the anchors in M.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def make_midpoint(noise: float, m: int = 50, r: int = 10, random_state: Seed = 0
     push = M - W.mean(axis=1, keepdims=True)
     push[:, :r] = 0
     length = np.linalg.norm(push)
-    if length > 0:  # with r = 2 the only midpoint is the centre
+    if length > 0:  # with r = 2 the only midpoint is the mean
         M = M + level * push / length
     return shuffled(M, r, rng)
 
@@ -55,7 +55,7 @@ def make_midpoint(noise: float, m: int = 50, r: int = 10, random_state: Seed = 0
 def make_dirichlet(
     noise: float, m: int = 50, n: int = 100, r: int = 10, random_state: Seed = 0
 ) -> tuple[Floats, Ints]:
-    """Type 2: r random anchors and mixtures of them, with Gaussian noise on everything.
+    """Generate data of type 2: r random anchors and mixtures of them, with Gaussian noise on all columns.
 
     The anchors W are uniform on [0, 1], columns summed to one; M₀ = W[I, H] with the n − r columns of H
     uniform on the simplex (Dirichlet with parameters 1). The noise has Frobenius norm
@@ -66,18 +66,18 @@ def make_dirichlet(
     noise : float
         ε ≥ 0, relative to ‖M₀‖_F.
     m : int, default 50
-        Rows.
+        Number of rows.
     n : int, default 100
-        Columns, at least r.
+        Number of columns, at least r.
     r : int, default 10
-        Anchors.
+        Number of anchors.
     random_state : None, int or numpy.random.Generator, default 0
 
     Returns
     -------
     M : ndarray of shape (m, n)
     anchors : ndarray of shape (r,)
-        Sorted positions of the anchors in M.
+        Sorted column indices of the anchors in M.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def make_dirichlet(
 def check_arguments(
     noise: float, m: int, r: int, random_state: Seed
 ) -> tuple[float, int, int, np.random.Generator]:
-    """Check what both generators take."""
+    """Check the arguments that both generators take."""
     return (
         check_number(noise, "noise", strict=False),
         check_count(m, "m"),
@@ -109,13 +109,13 @@ def check_arguments(
 
 
 def random_anchors(m: int, r: int, rng: np.random.Generator) -> Floats:
-    """Uniform entries, columns summed to one."""
+    """Draw a matrix with uniform entries, and scale its columns to sum one."""
     W: Floats = rng.random((m, r))
     W /= W.sum(axis=0)
     return W
 
 
 def shuffled(M: Floats, r: int, rng: np.random.Generator) -> tuple[Floats, Ints]:
-    """Permute the columns, of which the first r are the anchors."""
+    """Return M with its columns permuted, and the new indices of the first r columns, the anchors."""
     order = rng.permutation(M.shape[1])
     return np.ascontiguousarray(M[:, order]), np.flatnonzero(order < r)

@@ -1,8 +1,13 @@
-"""Files people have: npy, npz, csv, tsv, parquet, mat, ENVI, mtx and zarr."""
+"""Readers and writers of files: npy, npz, csv, tsv, parquet, mat, ENVI, mtx and zarr.
+
+To add a format, write a reader in a file of its own and add it to `READERS`. The keyword arguments of a
+reader are the options of `read` that it accepts; `large` and `chunk` stand for `in_parts` and `memory`.
+"""
 
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +36,6 @@ READERS: dict[str, Callable[..., Data]] = {
     ".zarr": read_zarr,
 }
 
-# Which formats an option is for.
-IN_PARTS = (".npy", ".hdr", ".zarr")
-OPTIONS = {
-    "variable": (".npz", ".mat"),
-    "header": (".csv", ".tsv"),
-    "index": (".csv", ".tsv"),
-    "in_parts": IN_PARTS,
-    "memory": IN_PARTS,
-}
-
 
 def read(
     file: str | os.PathLike[str],
@@ -52,33 +47,33 @@ def read(
     in_parts: bool = False,
     memory: int | str | None = None,
 ) -> Data:
-    r"""Read a matrix, or an image whose pixels become the columns of one, from a file.
+    r"""Read a matrix from a file, or an image, whose pixels become the columns of a matrix.
 
-    The ending of the file's name says what it is: .npy, .npz (also SciPy's sparse matrices), .csv, .tsv,
-    .parquet, .mat (version 5 and 7.3), .hdr (ENVI; the data file beside the header will do as well), .mtx, or
-    .zarr, a folder that holds a Zarr array. (Of an image, one with whole lines in a chunk is read fastest.)
-    An array of two dimensions is a matrix as it stands; one of three is an image of
+    The format is determined by the file name extension: .npy, .npz (arrays or a SciPy sparse matrix), .csv,
+    .tsv, .parquet, .mat (version 5 or 7.3), .hdr (ENVI; the path of the data file is accepted too), .mtx, or
+    .zarr, a folder with a Zarr array. (An image in Zarr is read fastest if its chunks contain whole lines.)
+    An array of two dimensions is a matrix. An array of three dimensions is an image of
     lines × samples × bands, which becomes a matrix of bands × pixels. Numbers keep their type and are not
-    checked. ENVI, .npy and .zarr of more than 500 MB as float64 come as Dask arrays. Nothing is ever
+    checked. ENVI, .npy and .zarr files of more than 500 MB as float64 become Dask arrays. Nothing is
     unpickled.
 
     Parameters
     ----------
     file : path
-        The file.
+        Path of the file.
     variable : str, optional
-        Which variable of a .npz or .mat file; by default the only matrix.
+        Name of the variable of a .npz or .mat file; by default the only matrix.
     header, index : bool, optional
-        Whether the first line and the first column of a .csv or .tsv file are names; by default, whether
-        they are not numbers.
+        Whether the first line and the first column of a .csv or .tsv file contain names; by default, this
+        is detected from whether they are numbers.
     shape : tuple of two ints, optional
-        Lines and samples, if the columns of a matrix are the pixels of an image, one column of the image
-        after another as MATLAB has them.
+        Numbers of lines and samples, if the columns of a matrix are the pixels of an image in column-major
+        order, as in MATLAB.
     in_parts : bool, default False
-        Whether to have ENVI, .npy and .zarr as a Dask array whatever their size, for a cluster.
+        Whether ENVI, .npy and .zarr files of any size become Dask arrays, for use on a cluster.
     memory : int or str, optional
-        How much memory work on ENVI, .npy or .zarr may take on a machine, in bytes or as "2GB". Data of more
-        than a quarter of it as float64 come as Dask arrays, whose chunks are as small as it asks for.
+        Memory limit per machine for work on ENVI, .npy or .zarr files, in bytes or as text such as "2GB".
+        Data that exceed a quarter of it as float64 become Dask arrays, with chunks that fit the limit.
 
     Returns
     -------
@@ -87,8 +82,8 @@ def read(
     Raises
     ------
     ValueError
-        If the file is damaged, is of another kind, holds no real numbers, would not fit into memory, or
-        does not suit the options; if a library for it is not installed. One line says which.
+        If the file is damaged, has another format, contains no real numbers, or does not fit into memory;
+        if an option does not apply to its format; if a library for its format is not installed.
     OSError
         If the file cannot be opened.
 
@@ -105,36 +100,44 @@ def read(
     """
     path = Path(file)
     check_file(path)
-    beside = None if kind_of(path) in READERS else header_beside(path)
-    kind = kind_of(path) if beside is None else ".hdr"
+    envi_header = None if kind_of(path) in READERS else header_beside(path)
+    kind = kind_of(path) if envi_header is None else ".hdr"
     if kind not in READERS:
         raise ValueError(
-            f"{path.name} is of no kind known here: expected {', '.join(READERS)}, or an ENVI data file with "
-            "its .hdr beside it."
+            f"{path.name} has an unknown format: expected {', '.join(READERS)}, or an ENVI data file with "
+            "its .hdr file in the same folder."
         )
-    options: dict[str, Any] = {"variable": variable, "header": header, "index": index}
-    options |= {"in_parts": in_parts or None, "memory": memory}
-    given = {name: value for name, value in options.items() if value is not None}
-    for name in given:
-        if kind not in OPTIONS[name]:
-            *most, last = OPTIONS[name]
-            raise ValueError(f"{name} is for {', '.join(most)} and {last}, and the file is {path.name}.")
-    if memory is not None:
-        given |= limits(given.pop("memory"))
+    named: dict[str, Any] = {"variable": variable, "header": header, "index": index}
+    options = {name: value for name, value in named.items() if value is not None}
+    for name in options:
+        check_option(name, name, kind, path)
     if in_parts:
-        del given["in_parts"]
-        given["large"] = 0
-    data = READERS[kind](path, **given) if beside is None else READERS[kind](beside, data=path, **given)
+        check_option("in_parts", "large", kind, path)
+    if memory is not None:
+        check_option("memory", "large", kind, path)
+        options |= limits(memory)
+    if in_parts:
+        options["large"] = 0
+    if envi_header is not None:
+        options["data"] = path
+    data = READERS[kind](envi_header or path, **options)
     return data if shape is None else with_shape(data, shape)
 
 
+def check_option(option: str, parameter: str, kind: str, path: Path) -> None:
+    """Refuse an option of `read` if the reader of this format does not have the parameter it sets."""
+    *most, last = (suffix for suffix, reader in READERS.items() if parameter in signature(reader).parameters)
+    if kind not in (*most, last):
+        raise ValueError(f"{option} is for {', '.join(most)} and {last}, and the file is {path.name}.")
+
+
 def kind_of(path: Path) -> str:
-    """The ending of a file's name; an array inside a Zarr group has none."""
+    """Return the file name extension in lower case; ".zarr" for any Zarr array or group."""
     return ".zarr" if is_zarr(path) else path.suffix.lower()
 
 
 def check_file(path: Path) -> None:
-    """Refuse a path that is no file or cannot be opened."""
+    """Refuse a path that does not exist, is not a file, or cannot be opened."""
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}.")
     if path.is_dir() and is_zarr(path):
@@ -146,11 +149,11 @@ def check_file(path: Path) -> None:
 
 
 def with_shape(data: Data, shape: tuple[int, int]) -> Data:
-    """`data` as an image of this shape, its pixels in MATLAB's order."""
+    """Return `data` as an image of this shape, with pixels in column-major order."""
     lines, samples = (check_count(size, "shape") for size in shape)
     n = data.M.shape[1]
     if data.image_shape is not None and data.image_order == "C":
-        raise ValueError(f"{data.file.name} is an image already, of {data.image_shape}: leave out shape.")
+        raise ValueError(f"{data.file.name} is already an image of shape {data.image_shape}: omit shape.")
     if lines * samples != n:
         raise ValueError(
             f"shape must have one pixel per column of {data.file.name}, {n}, got {lines} × {samples}."

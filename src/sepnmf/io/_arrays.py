@@ -1,4 +1,4 @@
-"""NumPy's files: .npy, and .npz with arrays or one of SciPy's sparse matrices. Nothing is unpickled."""
+"""Readers of .npy and .npz files. Nothing is unpickled."""
 
 import zipfile
 from math import prod
@@ -11,39 +11,37 @@ from scipy import sparse
 
 from sepnmf.io._data import Data
 from sepnmf.io._guards import check_size, parsing
-from sepnmf.io._variables import Variable, check_dimensions, check_real, choose, data_of, sparse_data_of
+from sepnmf.io._variables import Variable, as_image, check_real, choose, data_of, sparse_data_of
 from sepnmf.matrix import CHUNK, LARGE, Stored
 
+ARCHIVE = "a NumPy archive"
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 SPARSE_MEMBERS = {"format", "shape", "data"}
 
 
 def read_npy(file: Path, *, large: int = LARGE, chunk: int = CHUNK) -> Data:
-    """A matrix or an image from a .npy file; a Dask array if it has more than `large` bytes as float64."""
+    """Read a matrix or an image from a .npy file; as a Dask array if it exceeds `large` bytes as float64."""
     stored, image_shape = stored_npy(file)
     return Data(M=stored.matrix(large, chunk), file=file, image_shape=image_shape)
 
 
 def stored_npy(file: Path) -> tuple[Stored, tuple[int, int] | None]:
-    """Where the numbers are, and lines and samples of an image."""
-    with file.open("rb") as stream:
-        shape, fortran, dtype = read_header(stream, file)
+    """Return the location of the numbers in a .npy file, and the shape of the image if it is one."""
+    with file.open("rb") as stream, parsing(file, "a NumPy array"):
+        shape, fortran, dtype = read_header(stream)
         offset = stream.tell()
     check_real(dtype, file)
-    check_dimensions(shape, file)
-    location = str(file.resolve())  # for workers elsewhere
-    if len(shape) == 2:
-        rows, columns = shape
-        axes = "lbs" if fortran else "bls"
-        return Stored.in_order(location, dtype, (rows, columns, 1), axes, offset), None
-    lines, samples, bands = shape
-    axes = "bsl" if fortran else "lsb"
-    return Stored.in_order(location, dtype, (bands, lines, samples), axes, offset), (lines, samples)
+    cube_shape, image_shape = as_image(shape, file)
+    axes = "bls" if image_shape is None else "lsb"
+    if fortran:
+        axes = "lbs" if image_shape is None else "bsl"
+    # Workers of a cluster need an absolute path.
+    return Stored.in_order(str(file.resolve()), dtype, cube_shape, axes, offset), image_shape
 
 
 def read_npz(file: Path, *, variable: str | None = None) -> Data:
-    """A matrix or an image from a .npz archive, or the sparse matrix that `scipy.sparse.save_npz` wrote."""
-    with parsing(file, "a NumPy archive"):
+    """Read a matrix or an image from a .npz archive, or a sparse matrix of `scipy.sparse.save_npz`."""
+    with parsing(file, ARCHIVE):
         archive = zipfile.ZipFile(file)
     with archive:
         members = {
@@ -52,7 +50,7 @@ def read_npz(file: Path, *, variable: str | None = None) -> Data:
         for info in members.values():
             if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise ValueError(
-                    f"{file.name} is compressed in a way NumPy does not write: save it with NumPy."
+                    f"{file.name} has a compression that NumPy does not write: save it with NumPy."
                 )
         if variable is None and members.keys() >= SPARSE_MEMBERS:
             return read_sparse(file, members)
@@ -61,47 +59,41 @@ def read_npz(file: Path, *, variable: str | None = None) -> Data:
         return data_of(read_member(archive, members[chosen.name], file), file, chosen.name)
 
 
-def read_header(stream: IO[bytes], file: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether in Fortran's order, and dtype; the stream is left at the first number."""
-    with parsing(file, "a NumPy array"):
-        version = npy.read_magic(stream)
-        if version not in HEADERS:
-            raise ValueError(f"version {version} of the format is not one for numbers")
-        shape, fortran, dtype = HEADERS[version](stream)
-    return shape, fortran, dtype
+def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read shape, whether the order is Fortran's, and dtype; the stream is left at the first number."""
+    version = npy.read_magic(stream)
+    if version not in HEADERS:
+        raise ValueError(f"version {version} of the format is not supported")
+    return HEADERS[version](stream)
 
 
 def describe(archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo, file: Path) -> Variable:
-    """Name, shape and type of a member; only its header is read."""
-    with parsing(file, "a NumPy archive"):
-        stream = archive.open(info)
-    with stream:
-        shape, _, dtype = read_header(stream, file)
+    """Return name, shape and type of a member; only its header is read."""
+    with parsing(file, ARCHIVE), archive.open(info) as stream:
+        shape, _, dtype = read_header(stream)
     kind = "Python objects" if dtype.hasobject else str(dtype)
     return Variable(name, shape, kind, is_real=dtype.kind in "fiub" and not dtype.hasobject)
 
 
 def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: Path) -> np.ndarray[Any, Any]:
-    """An array of an archive, if the archive's directory and the array's header agree on its size."""
-    with parsing(file, "a NumPy archive"):
-        stream = archive.open(info)
-    with stream:
-        shape, _, dtype = read_header(stream, file)
+    """Read an array of an archive if the archive's directory and the array's header agree on its size."""
+    with parsing(file, ARCHIVE), archive.open(info) as stream:
+        shape, _, dtype = read_header(stream)
         expected = stream.tell() + prod(shape) * dtype.itemsize
     if expected != info.file_size:
         raise ValueError(
-            f"{file.name} says that {info.filename!r} has {info.file_size} bytes, and its shape {shape} "
-            f"takes {expected}: it is damaged."
+            f"{file.name} is damaged: {info.filename!r} has {info.file_size} bytes, and its shape {shape} "
+            f"takes {expected}."
         )
     check_size(expected, file)
-    with parsing(file, "a NumPy archive"), archive.open(info) as stream:
+    with parsing(file, ARCHIVE), archive.open(info) as stream:
         array: np.ndarray[Any, Any] = npy.read_array(stream, allow_pickle=False)
     return array
 
 
 def read_sparse(file: Path, members: dict[str, zipfile.ZipInfo]) -> Data:
-    """The sparse matrix of an archive, which `scipy.sparse.load_npz` reads without unpickling."""
+    """Read the sparse matrix of an archive with `scipy.sparse.load_npz`, which does not unpickle."""
     check_size(sum(info.file_size for info in members.values()), file)
-    with parsing(file, "a sparse matrix of SciPy's"):
+    with parsing(file, "a SciPy sparse matrix"):
         matrix = sparse.load_npz(file)
     return sparse_data_of(matrix, file)

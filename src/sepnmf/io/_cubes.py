@@ -1,7 +1,6 @@
-"""Abundance maps, written in the format of the file that the data came from."""
+"""Writers of abundance maps, in the format of the file from which the data were read."""
 
 import csv
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,7 @@ from sepnmf.io._guards import needed
 from sepnmf.io._zarrs import has_metadata, is_zarr, open_array, read_pixels
 from sepnmf.matrix import Stored, is_lazy
 
-# Facts of an ENVI header that are true of the maps as well.
+# Fields of an ENVI header that are copied to the header of the maps.
 CARRIED = (
     "map info",
     "projection info",
@@ -40,27 +39,27 @@ SUFFIXES = (".npy", ".npz", ".mat", ".hdr", ".img", ".csv", ".tsv", ".parquet", 
 
 
 def write_cube(path: str | Path, H: Any, like: Data, names: Sequence[str]) -> Path:
-    """Write abundance maps in the format of the file that the data came from.
+    """Write abundance maps in the format of the file from which the data were read.
 
-    ENVI and .npy, .zarr, .npz and .mat hold an image of lines × samples × r (r × n if the data are no image);
-    other formats have no images, and a .csv table of r rows is written. Each file is complete or not there.
+    ENVI, .npy, .zarr, .npz and .mat files contain an image of lines × samples × r (r × n if the data are not
+    an image). For other formats, a .csv table of r rows is written. A file appears only when it is complete.
 
     Parameters
     ----------
     path : path
-        Where to; its ending, if it is that of a format, is replaced by the right one.
+        Path of the output; a known extension is replaced by that of the format.
     H : ndarray or Dask array of shape (r, n)
-        Abundances. The chunks of a Dask array are written to ENVI, .npy and .zarr as they are computed, by
-        Dask's threads or on a cluster, whose workers must know the folder by the same path.
+        Abundances. For ENVI, .npy and .zarr, the chunks of a Dask array are written as they are computed,
+        by threads or on a cluster whose workers find the folder under the same path.
     like : Data
-        The data.
+        The data, as read by `read`.
     names : sequence of r str
-        What the maps are of.
+        Names of the maps.
 
     Returns
     -------
     Path
-        The file written; of ENVI's two, the header.
+        The file written; for ENVI, the header.
 
     Raises
     ------
@@ -102,15 +101,24 @@ def write_cube(path: str | Path, H: Any, like: Data, names: Sequence[str]) -> Pa
 
 
 def read_maps(path: Path, step: int) -> Floats:
-    """Every step-th line and sample of maps that `write_cube` has written, a map each.
+    """Read every step-th line and sample of maps that `write_cube` wrote as ENVI, .npy or .zarr.
 
-    For ENVI, .npy and .zarr, which data that are never held come from. The rest of the maps stays on disk.
+    Parameters
+    ----------
+    path : Path
+        The file.
+    step : int
+        Step between lines, and between samples.
+
+    Returns
+    -------
+    ndarray of shape (r, lines, samples)
     """
     if is_zarr(path):
         return read_pixels(path, slice(None, None, step), slice(None, None, step))
     is_npy = path.suffix == ".npy"
     stored = stored_npy(path)[0] if is_npy else stored_envi(path, read_header(path), data_beside(path))
-    # Line by line, for the pages of a map count as memory.
+    # One line at a time: pages of a memory map that have been read count as memory.
     lines = [
         stored.read(slice(k, k + 1), slice(None, None, step)) for k in range(0, stored.image_shape[0], step)
     ]
@@ -119,24 +127,24 @@ def read_maps(path: Path, step: int) -> Floats:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A file or a folder to write to, which takes the place of `path` when it is complete."""
+    """Yield a temporary path, which replaces `path` when it has been written completely."""
     part = appended(path, ".part")
-    remove(part)  # of a command that was killed
+    remove(part)  # from a command that was killed
     try:
         yield part
-        if not (path.is_dir() and has_metadata(path)):  # what is no Zarr array stays
-            os.replace(part, path)
+        if not (path.is_dir() and has_metadata(path)):  # a folder is replaced only if it is a Zarr array
+            part.replace(path)
             return
-        # No system replaces a folder at once.
+        # A folder cannot be replaced in one step.
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as aside:
-            os.replace(path, Path(aside, path.name))
-            os.replace(part, path)
+            path.replace(Path(aside, path.name))
+            part.replace(path)
     finally:
         remove(part)
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder if it is there."""
+    """Remove a file or a folder if it exists."""
     if path.is_dir():
         shutil.rmtree(path)
     else:
@@ -144,15 +152,15 @@ def remove(path: Path) -> None:
 
 
 def appended(path: Path, suffix: str) -> Path:
-    """`path` with a suffix more."""
+    """Return `path` with a suffix added to its name."""
     return path.with_name(path.name + suffix)
 
 
 def fill(H: Any, write: Callable[[int, Floats], None]) -> None:
-    """Have all columns of H written: `write` gets the number of the first column, and columns.
+    """Call `write` with the index of the first column and the columns, for all columns of H.
 
-    A chunk of a Dask array is written by the task that has computed it. A task that is repeated, for a worker
-    was lost, writes the same numbers to the same place.
+    A chunk of a Dask array is written by the task that computes it. If a worker is lost and its task is
+    repeated, the same numbers are written to the same place.
     """
     if not is_lazy(H):
         write(0, H)
@@ -166,12 +174,12 @@ def fill(H: Any, write: Callable[[int, Floats], None]) -> None:
 
 
 def write_chunk(write: Callable[[int, Floats], None], start: int, numbers: Floats) -> None:
-    """Write one chunk: the task that progress is counted by."""
+    """Write one chunk; progress bars count the tasks of this name."""
     write(start, numbers)
 
 
 def write_pixels(stored: Stored, order: Literal["C", "F"], start: int, numbers: Floats) -> None:
-    """Write consecutive pixels into a file of the right size."""
+    """Write consecutive pixels into a file that has its final size."""
     pixels = np.arange(start, start + numbers.shape[1])
     line, sample = np.unravel_index(pixels, stored.image_shape, order=order)
     image, mapped = stored.view("r+")
@@ -180,17 +188,17 @@ def write_pixels(stored: Stored, order: Literal["C", "F"], start: int, numbers: 
 
 
 def order_of(like: Data) -> Literal["C", "F"]:
-    """How the pixels follow each other; the columns of a matrix are lines of one."""
+    """Return the order of the pixels; the columns of a matrix are lines of one pixel."""
     return like.image_order if like.image_shape else "C"
 
 
 def write_envi(target: Path, H: Any, like: Data, image_shape: tuple[int, int], names: Sequence[str]) -> Path:
-    """Maps as ENVI: float32, interleaved as the input, on the same piece of ground."""
+    """Write maps as ENVI: float32, with the interleave and the map coordinates of the input."""
     envi = needed("spectral.io.envi")
     header = read_header(like.file)
     axes = axes_of(header)
     lines, samples = image_shape
-    facts = {key: header[key] for key in CARRIED if key in header} | {
+    fields = {key: header[key] for key in CARRIED if key in header} | {
         "description": f"abundances, from {like.file.name}",
         "lines": lines,
         "samples": samples,
@@ -208,17 +216,17 @@ def write_envi(target: Path, H: Any, like: Data, image_shape: tuple[int, int], n
         with part.open("wb") as stream:
             stream.truncate(stored.nbytes)
         fill(H, partial(write_pixels, stored, order_of(like)))
-        envi.write_envi_header(str(part_of_text), facts)
+        envi.write_envi_header(str(part_of_text), fields)
     return text
 
 
 def safe(name: str) -> str:
-    """A name without the characters that have a meaning in an ENVI header."""
+    """Return a name without the characters that have a meaning in an ENVI header."""
     return " ".join(name.translate(str.maketrans(",{}=;", "     ")).split()) or "-"
 
 
 def write_npy(target: Path, H: Any, like: Data) -> Path:
-    """Maps as a .npy file of H's own type."""
+    """Write maps as a .npy file with the dtype of H."""
     path = appended(target, ".npy")
     r, n = H.shape
     lines, samples = like.image_shape or (n, 1)
@@ -233,10 +241,9 @@ def write_npy(target: Path, H: Any, like: Data) -> Path:
 
 
 def write_zarr(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
-    """Maps as a Zarr array of H's own type.
+    """Write maps as a Zarr array with the dtype of H.
 
-    Its chunks are those of H, cut to whole lines: no two tasks write to one chunk, for they would undo each
-    other's work.
+    Its chunks are those of H, rounded to whole lines, so that no two tasks write to the same chunk.
     """
     path = appended(target, ".zarr")
     r, n = H.shape
@@ -262,7 +269,7 @@ def write_zarr(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
 def write_region(
     file: Path, image_shape: tuple[int, int] | None, order: Literal["C", "F"], start: int, numbers: Floats
 ) -> None:
-    """Write consecutive columns, whole lines of an image."""
+    """Write consecutive columns, which are whole lines of an image."""
     array = open_array(file, "r+")
     r, width = numbers.shape
     if image_shape is None:
@@ -277,7 +284,7 @@ def write_region(
 
 
 def cube(H: Any, like: Data) -> Floats:
-    """Maps as lines × samples × r, or H itself if the data are no image."""
+    """Return maps as lines × samples × r, or H itself if the data are not an image."""
     numbers = np.asarray(H)
     if like.image_shape is None:
         return numbers
@@ -285,7 +292,7 @@ def cube(H: Any, like: Data) -> Floats:
 
 
 def write_variables(target: Path, suffix: str, H: Any, like: Data, names: Sequence[str]) -> Path:
-    """Maps as the variable "abundances" of a .npz or a .mat file, beside their names."""
+    """Write maps and their names as the variables "abundances" and "names" of a .npz or .mat file."""
     path = appended(target, suffix)
     with replacing(path) as part, part.open("wb") as stream:
         if suffix == ".npz":
@@ -297,7 +304,7 @@ def write_variables(target: Path, suffix: str, H: Any, like: Data, names: Sequen
 
 
 def write_table(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
-    """Maps as a table of one row each."""
+    """Write maps as a table with one row per map."""
     path = appended(target, ".csv")
     headings = like.column_names or range(H.shape[1])
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as stream:

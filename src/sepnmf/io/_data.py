@@ -1,4 +1,4 @@
-"""What a file holds: a matrix, and what the file says about its rows, its columns and its pixels."""
+"""The class `Data`: a matrix from a file, with the names of its rows and columns and its image shape."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,24 +11,24 @@ from sepnmf._typing import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A matrix from a file. Its columns are what to choose among; those of an image are its pixels.
+    """A matrix from a file. Anchors are selected among its columns; the columns of an image are its pixels.
 
     Attributes
     ----------
     M : ndarray, sparse array or Dask array of shape (m, n)
-        The data, of the file's own type; a Dask array if they are too large to be held.
+        The data, with the dtype of the file; a Dask array if they are too large for memory.
     file : Path
-        Where they come from.
+        Path of the file.
     variable : str
-        Name of the variable inside the file, where files of its kind hold several.
+        Name of the variable inside the file, for formats with several variables.
     row_names, column_names : tuple of str
-        As the file has them; empty if it has none.
+        Names in the file; empty if it has none.
     wavelengths : tuple of float
-        Of the bands, where the file has them; empty otherwise.
+        Wavelengths of the bands; empty if the file has none.
     image_shape : tuple of two ints or None
-        Lines and samples of an image whose pixels are the columns.
+        Numbers of lines and samples, if the columns are the pixels of an image.
     image_order : {"C", "F"}
-        Whether pixels follow each other along the lines or along the samples.
+        Order of the pixels: line by line (C), or sample by sample (F).
     """
 
     M: Any = field(repr=False)
@@ -40,21 +40,23 @@ class Data:
     image_shape: tuple[int, int] | None = None
     image_order: Literal["C", "F"] = "C"
 
-    def picture(self, values: Floats) -> Floats:
-        """One value per pixel, as an image of lines × samples."""
+    def require_image(self) -> tuple[int, int]:
+        """Return the numbers of lines and samples, or raise ValueError if the data are not an image."""
         if self.image_shape is None:
-            raise ValueError(f"{self.file.name} holds no image: its columns are not pixels.")
-        return np.reshape(values, self.image_shape, order=self.image_order)
+            raise ValueError(f"{self.file.name} contains no image: its columns are not pixels.")
+        return self.image_shape
+
+    def picture(self, values: Floats) -> Floats:
+        """Return one value per pixel as an image of lines × samples."""
+        return np.reshape(values, self.require_image(), order=self.image_order)
 
     def pixel(self, column: int) -> tuple[int, int]:
-        """Line and sample of a column of an image."""
-        if self.image_shape is None:
-            raise ValueError(f"{self.file.name} holds no image: its columns are not pixels.")
-        line, sample = np.unravel_index(column, self.image_shape, order=self.image_order)
+        """Return the line and the sample of a column of an image."""
+        line, sample = np.unravel_index(column, self.require_image(), order=self.image_order)
         return int(line), int(sample)
 
     def column_label(self, column: int) -> str:
-        """What to call a column: its name, its place in the image, or its number."""
+        """Return the name of a column, or its position in the image, or its index."""
         if self.column_names:
             return self.column_names[column]
         if self.image_shape is not None:
@@ -62,11 +64,11 @@ class Data:
         return f"column {column}"
 
     def column_labels(self, columns: Ints) -> list[str]:
-        """What to call these columns."""
+        """Return the labels of several columns."""
         return [self.column_label(int(column)) for column in columns]
 
     def transposed(self) -> "Data":
-        """The same data with rows as columns; an image is no longer one."""
+        """Return the data with rows and columns exchanged; an image becomes a plain matrix."""
         return replace(
             self,
             M=self.M.T,

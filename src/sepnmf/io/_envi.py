@@ -1,4 +1,4 @@
-"""ENVI images: a text header, .hdr, and beside it a file of plain numbers."""
+"""Reader of ENVI images: a text header, .hdr, and a binary data file in the same folder."""
 
 import tempfile
 from pathlib import Path
@@ -13,7 +13,7 @@ from sepnmf.matrix import CHUNK, LARGE, Stored
 KIND = "an ENVI header"
 LARGEST_HEADER = 2**26
 
-# Axes from the slowest to the fastest: bands, lines, samples.
+# Order of the axes bands, lines and samples, from the slowest to the fastest.
 INTERLEAVES = {"bsq": "bls", "bil": "lbs", "bip": "lsb"}
 
 DTYPES = {
@@ -24,7 +24,7 @@ DATA_SUFFIXES = ("", ".img", ".dat", ".raw", ".bin", ".bsq", ".bil", ".bip", ".h
 
 
 def read_envi(file: Path, *, data: Path | None = None, large: int = LARGE, chunk: int = CHUNK) -> Data:
-    """An image from its header; a Dask array if it has more than `large` bytes as float64."""
+    """Read an image, given its header; as a Dask array if it exceeds `large` bytes as float64."""
     header = read_header(file)
     stored = stored_envi(file, header, data or data_beside(file))
     return Data(
@@ -37,25 +37,27 @@ def read_envi(file: Path, *, data: Path | None = None, large: int = LARGE, chunk
 
 
 def stored_envi(file: Path, header: dict[str, Any], data: Path) -> Stored:
-    """Where the numbers are, by the facts of a header."""
+    """Return the location of the numbers in the data file, as the header describes it."""
     with parsing(file, KIND):
         lines, samples, bands = (integer(header, key) for key in ("lines", "samples", "bands"))
         offset = integer(header, "header offset")
         if min(lines, samples, bands) < 1 or offset < 0:
-            raise ValueError("lines, samples and bands must be positive, header offset not negative")
+            raise ValueError(
+                "lines, samples and bands must be positive, and header offset must not be negative"
+            )
         if integer(header, "file compression"):
-            raise ValueError("compressed files are not supported, save it uncompressed")
+            raise ValueError("compressed files are not supported: save the image uncompressed")
         if header.get("file type") == "ENVI Spectral Library":
-            raise ValueError("it is that of a spectral library, not of an image")
-        location = str(data.resolve())  # for workers elsewhere
+            raise ValueError("it describes a spectral library, not an image")
+        location = str(data.resolve())  # workers of a cluster need an absolute path
         shape = (bands, lines, samples)
         return Stored.in_order(location, dtype_of(header), shape, axes_of(header), offset)
 
 
 def read_header(file: Path) -> dict[str, Any]:
-    """All facts of a header as text or lists of text, by spectral's parser.
+    """Return the fields of a header as text or lists of text.
 
-    It reads a copy, for it opens files in the encoding of the system, and headers may come in any.
+    The parser of the package spectral reads a copy, because it opens files in the encoding of the system.
     """
     envi = needed("spectral.io.envi")
     if file.stat().st_size > LARGEST_HEADER:
@@ -74,19 +76,19 @@ def read_header(file: Path) -> dict[str, Any]:
 
 
 def integer(header: dict[str, Any], key: str) -> int:
-    """A fact that is a whole number; 0 if the header does not mention it."""
+    """Return an integer field; 0 if the header does not contain it."""
     value = header.get(key, "0")
     try:
         return int(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{key} must be a whole number, got {str(value)[:40]!r}") from None
+        raise ValueError(f"{key} must be an integer, got {str(value)[:40]!r}") from None
 
 
 def dtype_of(header: dict[str, Any]) -> np.dtype[Any]:
-    """Type and byte order of the numbers."""
+    """Return the dtype of the numbers, with their byte order."""
     number = integer(header, "data type")
     if number not in DTYPES:
-        raise ValueError(f"data type {number} is not one of real numbers ({', '.join(map(str, DTYPES))})")
+        raise ValueError(f"data type {number} is not a type of real numbers ({', '.join(map(str, DTYPES))})")
     order = integer(header, "byte order")
     if order not in (0, 1):
         raise ValueError(f"byte order must be 0 or 1, got {order}")
@@ -94,7 +96,7 @@ def dtype_of(header: dict[str, Any]) -> np.dtype[Any]:
 
 
 def axes_of(header: dict[str, Any]) -> str:
-    """Order of the axes."""
+    """Return the order of the axes, from the slowest to the fastest."""
     interleave = str(header["interleave"]).lower()
     if interleave not in INTERLEAVES:
         raise ValueError(f"interleave must be one of {', '.join(INTERLEAVES)}, got {interleave[:40]!r}")
@@ -102,13 +104,13 @@ def axes_of(header: dict[str, Any]) -> str:
 
 
 def words(header: dict[str, Any], key: str, count: int) -> tuple[str, ...]:
-    """A list of the header, if it has one entry per band."""
+    """Return a list field with one entry per band; empty if there is none of that length."""
     value = header.get(key, [])
     return tuple(value) if isinstance(value, list) and len(value) == count else ()
 
 
 def wavelengths(header: dict[str, Any], bands: int) -> tuple[float, ...]:
-    """Wavelengths of the bands, if the header has them all."""
+    """Return the wavelengths of all bands; empty if one is missing or is not a number."""
     try:
         return tuple(float(word) for word in words(header, "wavelength", bands))
     except ValueError:
@@ -116,20 +118,20 @@ def wavelengths(header: dict[str, Any], bands: int) -> tuple[float, ...]:
 
 
 def data_beside(header: Path) -> Path:
-    """The file of numbers that belongs to a header."""
+    """Return the data file of a header."""
     for suffix in DATA_SUFFIXES:
         for spelling in (suffix, suffix.upper()):
             candidate = header.with_suffix(spelling)
             if candidate != header and candidate.is_file():
                 return candidate
     raise FileNotFoundError(
-        f"{header.name} has no data file beside it: expected {header.stem} with one of the endings "
+        f"{header.name} has no data file in its folder: expected {header.stem} with one of the extensions "
         f"{', '.join(DATA_SUFFIXES[1:])} or none."
     )
 
 
 def header_beside(data: Path) -> Path | None:
-    """The header that belongs to a file of numbers, if there is one."""
+    """Return the header of a data file, or None if there is none."""
     for suffix in (".hdr", ".HDR"):
         for candidate in (data.with_suffix(suffix), data.with_name(data.name + suffix)):
             if candidate.is_file():

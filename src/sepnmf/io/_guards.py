@@ -1,4 +1,4 @@
-"""What keeps a file from doing harm: bounds on memory, errors of one line, libraries that may be missing."""
+"""Protection against damaged and hostile files: memory limits, one-line errors, optional libraries."""
 
 import importlib
 import os
@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-# A file may become 1 GiB in memory, or a hundred times its size on disk, and never more than is available.
-FREE_GROWTH = 2**30
-GROWTH = 100
+# A file may need 1 GiB of memory, or a hundred times its size on disk, but not more than is available.
+UNCHECKED_SIZE = 2**30
+MAX_RATIO = 100
 
 
 def available_memory() -> int:
-    """Bytes that can be taken without swapping, as far as the system says."""
+    """Return the number of bytes of memory that are available without swapping, as the system reports it."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
@@ -28,26 +28,26 @@ def available_memory() -> int:
 
 
 def check_size(nbytes: int, file: Path) -> None:
-    """Refuse to read what would not fit into memory, or what a small file only claims to hold."""
+    """Refuse data that do not fit into memory, or whose declared size is implausible for the file."""
     check_claim(nbytes, file)
     if nbytes > available_memory():
         raise ValueError(
             f"{file.name} would take {nbytes / 2**30:.1f} GiB of memory, more than is available: save the "
-            "data as .npy, .zarr or ENVI, which are read in parts."
+            "data as .npy, .zarr or ENVI, which are read in chunks."
         )
 
 
 def check_claim(nbytes: int, file: Path) -> None:
-    """Refuse a file, or a folder of files, that is small and claims to hold much."""
-    if nbytes > FREE_GROWTH and not is_as_large(file, nbytes // GROWTH):
+    """Refuse a file or a folder that is much smaller than the data that it declares."""
+    if nbytes > UNCHECKED_SIZE and not is_as_large(file, nbytes // MAX_RATIO):
         raise ValueError(
-            f"{file.name} would take {nbytes / 2**30:.1f} GiB of memory, more than {GROWTH} times its size "
-            "on disk: it is damaged or meant to do harm; if it is neither, save the data uncompressed."
+            f"{file.name} would take {nbytes / 2**30:.1f} GiB of memory, more than {MAX_RATIO} times its "
+            "size on disk: it is damaged or malicious; if it is neither, save the data uncompressed."
         )
 
 
 def is_as_large(file: Path, nbytes: int) -> bool:
-    """Whether a file, or a folder of files, has so many bytes; a folder is read no further than that."""
+    """Return whether a file or a folder has at least `nbytes` bytes; counting stops there."""
     files = iter([file]) if file.is_file() else (path for path in file.rglob("*") if path.is_file())
     found = 0
     for path in files:
@@ -58,14 +58,14 @@ def is_as_large(file: Path, nbytes: int) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, in one line of bounded length and without a full stop."""
+    """Return the message of an error in one line of at most 300 characters, without a full stop."""
     text = " ".join(str(error).split()) or type(error).__name__
     return (text if len(text) <= 300 else f"{text[:300]}…").rstrip(".")
 
 
 @contextmanager
 def parsing(file: Path, kind: str) -> Iterator[None]:
-    """Turn whatever a library raises over a damaged file into one line; its warnings add nothing."""
+    """Convert any exception of a library into a one-line ValueError, and suppress warnings."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -75,7 +75,7 @@ def parsing(file: Path, kind: str) -> Iterator[None]:
 
 
 def needed(module: str) -> Any:
-    """Import a module of a library that is not always installed."""
+    """Import a module of an optional library, or raise ValueError if it is not installed."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

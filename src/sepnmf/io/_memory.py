@@ -1,4 +1,4 @@
-"""How much of a file may be in memory at a time."""
+"""Memory limits of data that are read in chunks."""
 
 import sys
 from collections import Counter
@@ -6,24 +6,24 @@ from collections import Counter
 from sepnmf.io._guards import needed
 from sepnmf.matrix import CHUNK
 
-# Python and the libraries take about 300 MB, and the columns that a method holds to search among them
-# some 200 MB more. Measured on an image of 1 GB: 540 MB with the smallest chunks, 620 MB with the largest.
+# Python and the libraries take about 300 MB, and the candidate columns of a method about 200 MB.
+# Measured on an image of 1 GB: 540 MB with the smallest chunks, 620 MB with the largest.
 LEAST = 700_000_000
-# Every thread holds a chunk, and Dask has the next ones read; the chunk is copied once while it is read, and
-# a few copies of a part of it are made in work.
+# Chunks in memory per thread: Dask reads the next chunks in advance, a chunk is copied once while it is
+# read, and a method makes a few copies of parts of it.
 SHARES = 16
 
 
 def limits(memory: int | str) -> dict[str, int]:
-    """From how many bytes on data are read in parts, and in chunks of how many, both as float64."""
+    """Return the size above which data are read in chunks, and the chunk size, in bytes as float64."""
     size = in_bytes(memory)
     if size < LEAST:
-        raise ValueError(f"memory must be at least {LEAST // 10**6} MB, got {memory!r}: ask for more.")
+        raise ValueError(f"memory must be at least {LEAST // 10**6} MB, got {memory!r}: increase it.")
     return {"large": size // 4, "chunk": min(size // (SHARES * threads()), CHUNK)}
 
 
 def in_bytes(memory: int | str) -> int:
-    """A number of bytes, also from text such as "2GB"."""
+    """Return a number of bytes, given as a number or as text such as "2GB"."""
     try:
         return int(needed("dask.utils").parse_bytes(memory))
     except (TypeError, ValueError, AttributeError, OverflowError):
@@ -31,7 +31,7 @@ def in_bytes(memory: int | str) -> int:
 
 
 def threads() -> int:
-    """Threads that Dask will use on one machine: of a cluster, on the machine that has most of them."""
+    """Return the number of Dask threads per machine; of a cluster, the maximum over its machines."""
     if "distributed" in sys.modules:
         try:
             client = needed("distributed").get_client()

@@ -1,4 +1,4 @@
-"""Tables, .csv, .tsv and .parquet, with or without names of rows and columns; lists of names."""
+"""Readers of tables (.csv, .tsv and .parquet) with or without names, and of lists of names."""
 
 import csv
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from sepnmf.io._guards import check_size, needed, one_line, parsing
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 DELIMITER_NAMES = {",": "commas", "\t": "tabs"}
 
-# What stands for a number that is missing: it is refused, but it is no name.
+# Cells that mean a missing number. They are refused, but they are not taken for names.
 MISSING = frozenset({"", "#N/A", "<NA>", "N/A", "NA", "NULL", "None", "n/a", "null"})
 
 
 def read_table(file: Path, *, header: bool | None = None, index: bool | None = None) -> Data:
-    """A matrix from a .csv or .tsv file; see `has_header` and `has_index` for what is taken for names."""
+    """Read a matrix from a .csv or .tsv file; `has_header` and `has_index` detect names."""
     delimiter = DELIMITERS[file.suffix.lower()]
     rows = [cells for _, cells in islice(lines_of(file, delimiter), 2)]
     if not rows:
@@ -28,7 +28,7 @@ def read_table(file: Path, *, header: bool | None = None, index: bool | None = N
     if header is None:
         header = has_header(first, second)
     if header and len(rows) == 1:
-        raise ValueError(f"{file.name} has a header and nothing below it.")
+        raise ValueError(f"{file.name} has a header but no rows.")
     labels: list[str] = []
 
     def label(cell: str) -> float:
@@ -69,27 +69,28 @@ def read_table(file: Path, *, header: bool | None = None, index: bool | None = N
 
 
 def has_header(first: list[str], second: list[str]) -> bool:
-    """Whether the first line of a table names its columns: whether a cell is neither a number nor missing.
+    """Return whether the first line contains the names of the columns.
 
-    Where only the first cell is text, or empty, it may also be the name of a row. It is a heading if it is
-    empty, if a number is below it, or if the others count the columns.
+    It does if a cell after the first is neither a number nor missing. If only the first cell is text or
+    empty, it may be the name of a row instead. It is a heading if it is empty, if the cell below it is a
+    number, or if the other cells number the columns.
     """
     if not all(map(is_number, first[1:])):
         return True
-    counted = [str(j) for j in range(len(first))]
-    alone = len(first) == 1 or first[1:] in (counted[:-1], counted[1:])
+    numbered = [str(j) for j in range(len(first))]
+    alone = len(first) == 1 or first[1:] in (numbered[:-1], numbered[1:])
     if first[0] == "":
         return all(first[1:])
     return not is_number(first[0]) and (alone or is_number(second[0]))
 
 
 def has_index(labels: list[str], heading: str | None) -> bool:
-    """Whether the first column names the rows: not all of it is numbers, or its heading is empty."""
+    """Return whether the first column contains names: not all cells are numbers, or its heading is empty."""
     return heading == "" or not all(map(is_number, labels))
 
 
 def lines_of(file: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Numbers and cells of the lines of a table, empty ones left out."""
+    """Yield the number and the cells of each line that is not empty."""
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.reader(stream, delimiter=delimiter)
@@ -97,13 +98,13 @@ def lines_of(file: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 if cells:
                     yield reader.line_num, [cell.strip() for cell in cells]
     except UnicodeDecodeError:
-        raise ValueError(f"{file.name} is not text in UTF-8: save it in that encoding.") from None
+        raise ValueError(f"{file.name} is not encoded in UTF-8: save it in that encoding.") from None
     except csv.Error as error:
         raise ValueError(f"{file.name} cannot be read as a table: {one_line(error)}.") from error
 
 
 def is_float(cell: str) -> bool:
-    """Whether a cell is a number."""
+    """Return whether a cell is a number."""
     try:
         float(cell)
     except ValueError:
@@ -112,12 +113,12 @@ def is_float(cell: str) -> bool:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is a number or a missing one."""
+    """Return whether a cell is a number or means a missing number."""
     return is_float(cell) or cell in MISSING
 
 
 def diagnosis(file: Path, delimiter: str, header: bool, index: bool = True) -> ValueError | None:
-    """What is wrong with the first bad line of a table, found by reading it again slowly."""
+    """Return an error about the first invalid line of a table, which is read again cell by cell."""
     width = 0
     try:
         for number, cells in lines_of(file, delimiter):
@@ -141,8 +142,9 @@ def diagnosis(file: Path, delimiter: str, header: bool, index: bool = True) -> V
 
 
 def read_parquet(file: Path) -> Data:
-    """A matrix from a .parquet file: pandas' index, or else a first column of text, names the rows."""
-    pa, pq = needed("pyarrow"), needed("pyarrow.parquet")
+    """Read a matrix from a .parquet file; the index of pandas or a first column of text names the rows."""
+    types, pq = needed("pyarrow").types, needed("pyarrow.parquet")
+    number_kinds = (types.is_integer, types.is_floating, types.is_boolean)
     kind = "a Parquet file"
     with parsing(file, kind):
         content = pq.ParquetFile(file)
@@ -154,12 +156,10 @@ def read_parquet(file: Path) -> Data:
             if not index and named and is_text(schema.field(0).type):
                 index = [named.pop(0)]
         if len(set(schema.names)) < len(schema.names):
-            raise ValueError(f"{file.name} has two columns of one name: rename one.")
+            raise ValueError(f"{file.name} has two columns with the same name: rename one.")
         for name in named:
             column = schema.field(name).type
-            if not (
-                pa.types.is_integer(column) or pa.types.is_floating(column) or pa.types.is_boolean(column)
-            ):
+            if not any(is_kind(column) for is_kind in number_kinds):
                 raise ValueError(
                     f"{file.name} has a column {name!r} of type {one_line(ValueError(column))}, not real "
                     "numbers: remove or convert it."
@@ -179,13 +179,13 @@ def read_parquet(file: Path) -> Data:
 
 
 def index_of(schema: Any) -> list[str]:
-    """Columns that pandas stored as an index; a range takes none."""
+    """Return the columns that pandas stored as an index; a range index is not stored as a column."""
     stored = (schema.pandas_metadata or {}).get("index_columns", [])
     return [name for name in stored if isinstance(name, str) and name in schema.names]
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a column is text, also as a category."""
+    """Return whether a column is text or a category of text."""
     types = needed("pyarrow").types
     if types.is_dictionary(kind):
         kind = kind.value_type
@@ -193,7 +193,7 @@ def is_text(kind: Any) -> bool:
 
 
 def words_of(file: Path, name: str) -> list[str]:
-    """A column as text. Read as a dictionary, one long word repeated a million times is held once."""
+    """Read a column as text, as a dictionary so that a repeated word is in memory once."""
     pq = needed("pyarrow.parquet")
     with pq.ParquetFile(file, read_dictionary=[name]) as content:
         column = content.read([name]).column(0)
@@ -208,12 +208,12 @@ def words_of(file: Path, name: str) -> list[str]:
 
 
 def read_names(file: str | Path) -> tuple[str, ...]:
-    """Names from a text file in UTF-8, one per line: a vocabulary, or names of columns.
+    """Read names, such as a vocabulary, from a UTF-8 text file with one name per line.
 
     Parameters
     ----------
     file : path
-        The file; a byte order mark and Windows' ends of lines do no harm.
+        Path of the file; a byte order mark and Windows line endings are accepted.
 
     Returns
     -------
@@ -230,7 +230,7 @@ def read_names(file: str | Path) -> tuple[str, ...]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise ValueError(f"{path.name} is not text in UTF-8: save it in that encoding.") from None
+        raise ValueError(f"{path.name} is not encoded in UTF-8: save it in that encoding.") from None
     names = tuple(line.strip() for line in text.rstrip().split("\n"))
     if names == ("",):
         raise ValueError(f"{path.name} is empty: expected one name per line.")

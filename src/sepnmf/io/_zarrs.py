@@ -1,4 +1,4 @@
-"""Zarr arrays: a folder of chunks, each compressed on its own."""
+"""Reader of Zarr arrays: folders of chunks that are compressed separately."""
 
 from functools import partial
 from math import prod
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sepnmf.io._data import Data
 from sepnmf.io._guards import check_claim, check_size, needed, parsing
-from sepnmf.io._variables import LISTED, check_dimensions, check_real, data_of
+from sepnmf.io._variables import LISTED, as_image, check_real, data_of
 from sepnmf.matrix import CHUNK, LARGE, in_chunks, native
 
 KIND = "a Zarr array"
@@ -18,41 +18,37 @@ METADATA = ("zarr.json", ".zarray", ".zgroup")
 
 
 def is_zarr(path: Path) -> bool:
-    """Whether a path is that of a Zarr array or group, also of one inside a group."""
+    """Return whether a path is a Zarr array or group, possibly inside another group."""
     return path.suffix.lower() == ".zarr" or has_metadata(path)
 
 
 def has_metadata(path: Path) -> bool:
-    """Whether a folder was written as a Zarr array or group."""
+    """Return whether a folder contains the metadata of a Zarr array or group."""
     return any((path / name).is_file() for name in METADATA)
 
 
 def read_zarr(file: Path, *, large: int = LARGE, chunk: int = CHUNK) -> Data:
-    """A matrix or an image from a folder; a Dask array if it has more than `large` bytes as float64."""
+    """Read a matrix or an image from a Zarr array; as a Dask array above `large` bytes as float64."""
     array = open_array(file)
     shape = tuple(map(int, array.shape))
     check_real(array.dtype, file)
-    check_dimensions(shape, file)
+    cube_shape, image_shape = as_image(shape, file)
+    nbytes = array.dtype.itemsize * prod(shape)
     if 8 * prod(shape) <= large:
-        check_size(array.dtype.itemsize * prod(shape), file)
+        check_size(nbytes, file)
         with parsing(file, KIND):
             numbers = np.asarray(array[...])
         return data_of(numbers, file)
-    check_claim(array.dtype.itemsize * prod(shape), file)
-    dtype = array.dtype.newbyteorder("=")
-    location = file.resolve()  # for workers elsewhere
-    if len(shape) == 2:
-        rows, columns = shape
-        read = partial(read_columns, location)
-        return Data(M=in_chunks(read, dtype, (rows, columns, 1), chunk, array.chunks[1]), file=file)
-    lines, samples, bands = shape
-    read = partial(read_pixels, location)
-    M = in_chunks(read, dtype, (bands, lines, samples), chunk, array.chunks[0])
-    return Data(M=M, file=file, image_shape=(lines, samples))
+    check_claim(nbytes, file)
+    # Workers of a cluster need an absolute path.
+    read = partial(read_columns if image_shape is None else read_pixels, file.resolve())
+    along = 1 if image_shape is None else 0  # axis of the columns, or of the lines
+    M = in_chunks(read, array.dtype.newbyteorder("="), cube_shape, chunk, array.chunks[along])
+    return Data(M=M, file=file, image_shape=image_shape)
 
 
 def open_array(file: Path, mode: str = "r") -> Any:
-    """The array in a folder. A group of arrays is refused: it is not said which one is meant."""
+    """Open the array in a folder; refuse a group with a message that lists its arrays."""
     zarr = needed("zarr")
     with parsing(file, KIND):
         found = zarr.open(str(file), mode=mode)
@@ -69,16 +65,16 @@ def open_array(file: Path, mode: str = "r") -> Any:
 
 
 def read_columns(file: Path, columns: slice, _: slice) -> NDArray[Any]:
-    """Columns of a matrix, as an image of one sample a line."""
+    """Read columns of a matrix as an image with one sample per line."""
     array = open_array(file)
     with parsing(file, KIND):
         return native(np.asarray(array[:, columns]))[:, :, None]
 
 
 def read_pixels(file: Path, lines: slice, samples: slice) -> NDArray[Any]:
-    """Pixels of an image, as bands × lines × samples.
+    """Read pixels of an image as bands × lines × samples.
 
-    One column of Zarr's chunks after another: all at once, they would all be in memory.
+    Chunks of different samples are read one after another, so that they are not in memory together.
     """
     array = open_array(file)
     _, width, _ = array.shape

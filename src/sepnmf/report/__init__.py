@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a selection."""
+"""Report of a selection as one self-contained HTML page."""
 
 from sepnmf.report._contents import Contents
 from sepnmf.report._page import render, write_report

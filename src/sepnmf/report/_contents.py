@@ -1,6 +1,7 @@
-"""What a report is made of."""
+"""The contents of a report."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from sepnmf._typing import Floats
 from sepnmf.io._data import Data
@@ -11,44 +12,44 @@ Topics = list[tuple[str, list[tuple[str, float]]]]
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """Everything a report shows. It was computed elsewhere: the report only lays it out.
+    """The contents of a report. All values are computed elsewhere; the report only displays them.
 
     Attributes
     ----------
     data : Data
-        Where the anchors come from. The matrix itself is never read.
+        The data from which the anchors were selected. The entries of the matrix are not read.
     selection : Selection
-        The anchors, and how they were chosen.
+        The anchors and information about the run of the method.
     labels : tuple of str
         Names of the anchors, in the order of `selection.anchors`.
     anchor_columns : ndarray of shape (m, r)
-        Their columns.
+        Columns of the anchors.
     summary : dict of str to str
-        The data at a glance, in the order in which it is to be shown.
+        Summary of the data, in the order of display.
     fit : float
-        How much of the data the anchors explain (`sepnmf.metrics.rae`).
+        Fraction of the data that the anchors explain (`sepnmf.metrics.rae`).
     maps : ndarray of shape (r, lines, samples), optional
-        Weights of the anchors in every pixel.
+        Weights of the anchors in all pixels.
     picture : ndarray of shape (lines, samples), optional
-        The scene, in which the anchors are marked.
+        The scene on which the anchors are marked.
     anchor_images : tuple of two ints, optional
-        Shape into which a column is folded, columns of the image first, if the rows of M are its pixels.
+        Image shape, if each column of M is an image in column-major order.
     curve : dict of str to ndarray, optional
-        "r", numbers of anchors, and "residual", the relative residual of each.
+        "r", numbers of anchors, and "residual", the relative residual for each of them.
     comparison : list of dict
-        Per method its "method", "anchors" (labels), "fit", "seconds", "status", and "failure": why there is
-        no answer, or None.
+        For each method "method", "anchors" (labels), "fit", "seconds", "status", and "failure", the reason
+        why there is no result, or None.
     topics : list of (str, list of (str, float)), optional
-        Anchor words, each with its top words and their weights.
+        Anchor words, each with the top words of its topic and their weights.
     command : str
-        The exact command that made the report.
+        The command that wrote the report.
     versions : dict of str to str
-        Of Python, of NumPy, of this library.
+        Versions of Python and of packages.
 
     Raises
     ------
     ValueError
-        If there are not as many labels, columns, maps or topics as anchors.
+        If the number of labels, columns, maps or topics differs from the number of anchors.
     """
 
     data: Data
@@ -68,16 +69,13 @@ class Contents:
 
     def __post_init__(self) -> None:
         r = len(self.selection.anchors)
-        counts = {"labels": len(self.labels), "anchor_columns": self.anchor_columns.shape[1]}
-        if self.maps is not None:
-            counts["maps"] = len(self.maps)
-        if self.topics is not None:
-            counts["topics"] = len(self.topics)
-        for name, count in counts.items():
-            if count != r:
-                raise ValueError(f"{name} must be as many as the anchors, {r}, got {count}.")
+        parts: dict[str, Any] = {"labels": self.labels, "anchor_columns": self.anchor_columns.T}
+        parts |= {"maps": self.maps, "topics": self.topics}
+        for name, part in parts.items():
+            if part is not None and len(part) != r:
+                raise ValueError(f"{name} must be as many as the anchors, {r}, got {len(part)}.")
 
     @property
     def names(self) -> list[str]:
-        """The anchors with their numbers, as legends and captions call them."""
+        """Labels of the anchors with their numbers, for legends and captions."""
         return [f"{i}: {label}" for i, label in enumerate(self.labels, 1)]

@@ -1,4 +1,4 @@
-"""Figures: curves, which the page's script draws from a block of JSON, and bars, which need no script."""
+"""Line charts, which the script of the page draws from a block of JSON, and bars in plain HTML."""
 
 import math
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from sepnmf.report._markup import Markup, data_block, element, name
 from sepnmf.report._tables import bar, head, number_cell, row, table
 from sepnmf.report._values import plain, shown
 
-LONGEST, BINS = 2000, 500  # points of a curve; a longer one becomes its extremes in so many bins
-TABLE_ROWS = 200  # of the table below a chart
+LONGEST, BINS = 2000, 500  # a curve of more points is reduced to its extremes in each bin
+TABLE_ROWS = 200  # largest number of rows of the table below a chart
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """What an axis says. `log`: whether it starts logarithmic; None if it never is."""
+    """Label and scale of an axis. `log` is the initial scale; None if it cannot be logarithmic."""
 
     label: str
     log: bool | None = None
@@ -28,7 +28,7 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One line of a chart. `on`: whether it is shown at first."""
+    """One curve of a chart. `on` says whether it is visible initially."""
 
     label: str
     y: Floats
@@ -37,7 +37,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Mark:
-    """A vertical line that says something about one abscissa."""
+    """A vertical line with a label."""
 
     x: float
     label: str
@@ -53,7 +53,7 @@ def line_chart(
     y_axis: Axis,
     mark: Mark | None = None,
 ) -> Markup:
-    """Curves over common abscissas, which increase; their values are in a table below."""
+    """Return a chart of curves over common, increasing abscissas, with a table of the values below."""
     block = {
         "x": {"label": x_axis.label, "integer": x_axis.integer},
         "y": {"label": y_axis.label, "log": y_axis.log},
@@ -62,11 +62,11 @@ def line_chart(
     }
     if len(x) > LONGEST:
         caption += f" Drawn from the extremes in {BINS} bins; ≈ marks a value from beside the cursor."
-    excuse = element("noscript", "Drawing this chart takes JavaScript. Its values are in the table below.")
+    fallback = element("noscript", "This chart needs JavaScript. Its values are in the table below.")
     return element(
         "figure",
         element("h3", title, id=f"{identity}-title"),
-        element("div", excuse, class_="place"),
+        element("div", fallback, class_="place"),
         element("figcaption", caption),
         values_table(title, x, curves, x_axis.label),
         data_block(block),
@@ -77,13 +77,13 @@ def line_chart(
 
 
 def series(x: Floats, curve: Curve) -> dict[str, Any]:
-    """A curve as the script reads it."""
+    """Return a curve as JSON for the script."""
     kept = thinned(curve.y)
     return {"name": curve.label, "on": curve.on, "x": plain(x[kept]), "y": plain(curve.y[kept])}
 
 
 def thinned(y: Floats) -> Ints:
-    """Indices of a curve's points that are drawn: all, or its ends and the extremes of every bin."""
+    """Return the indices of the points to draw: all, or the end points and the extremes of every bin."""
     if len(y) <= LONGEST:
         return np.arange(len(y))
     kept = [0, len(y) - 1]
@@ -91,14 +91,14 @@ def thinned(y: Floats) -> Ints:
         part = y[start:end]
         finite = np.flatnonzero(np.isfinite(part))
         if not finite.size:
-            kept.append(start)  # the gap stays a gap
+            kept.append(start)  # a gap remains a gap
             continue
         kept += [start + finite[part[finite].argmin()], start + finite[part[finite].argmax()]]
     return np.unique(np.array(kept, dtype=np.intp))
 
 
 def values_table(title: str, x: Floats, curves: Sequence[Curve], x_label: str) -> Markup:
-    """The chart's values, folded away: every row of them, or every so many."""
+    """Return a collapsed table of the values of a chart, with at most TABLE_ROWS rows."""
     step = max(1, math.ceil(len(x) / TABLE_ROWS))
     which = "" if step == 1 else f", one row in {step}"
     rows = (
@@ -111,12 +111,12 @@ def values_table(title: str, x: Floats, curves: Sequence[Curve], x_label: str) -
 
 
 def bar_lists(lists: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> Markup:
-    """Named values as bars, one list per anchor, each relative to its own largest."""
+    """Return named values as bars, one list per anchor, each relative to its largest value."""
     return element("div", (bar_list(title, items) for title, items in lists), class_="cards")
 
 
 def bar_list(title: str, items: Sequence[tuple[str, float]]) -> Markup:
-    """One anchor's bars."""
+    """Return the bars of one anchor."""
     largest = max((abs(value) for _, value in items if math.isfinite(value)), default=0.0)
     entries = (
         element(
@@ -132,7 +132,7 @@ def bar_list(title: str, items: Sequence[tuple[str, float]]) -> Markup:
 
 
 def top_rows(column: Floats, row_names: Sequence[str], count: int = 20) -> list[tuple[str, float]]:
-    """The rows where a column is largest in absolute value, largest first, zeros left out."""
+    """Return the rows in which a column is largest in absolute value, largest first, without zeros."""
     size = np.nan_to_num(np.abs(column), nan=0.0, posinf=0.0)
     best = np.argsort(-size, kind="stable")[:count]
     return [(row_names[i], float(column[i])) for i in best if size[i] > 0]

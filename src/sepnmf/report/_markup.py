@@ -1,4 +1,4 @@
-"""HTML as nested calls. Whatever is not `Markup` is escaped: text from a user's file never becomes a tag."""
+"""HTML elements as nested function calls. Text that is not `Markup` is escaped."""
 
 import html
 import json
@@ -6,24 +6,24 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-# Control characters and halves of surrogate pairs (Python's way with undecodable file names).
+# Control characters and surrogates, which Python uses in file names that cannot be decoded.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 VOID = {"img", "link", "meta"}
 
 
 class Markup(str):
-    """Text that is HTML. Only the functions of this file make it; a sum or format of it is text again."""
+    """HTML text. Only the functions of this file create it; a sum or a format of it is plain text."""
 
     __slots__ = ()
 
 
 def printable(text: str) -> str:
-    """The text with what no page may hold replaced by �."""
+    """Return the text with characters that HTML does not allow replaced by �."""
     return UNPRINTABLE.sub("\ufffd", text)
 
 
 def escaped(child: Any) -> str:
-    """HTML of a child: markup as it is, text escaped, nothing of None, the parts of an iterable."""
+    """Return a child as HTML: markup unchanged, text escaped, None empty, an iterable concatenated."""
     if child is None:
         return ""
     if isinstance(child, Markup):
@@ -34,7 +34,7 @@ def escaped(child: Any) -> str:
 
 
 def element(tag: str, *children: Any, **attributes: Any) -> Markup:
-    """One element; `class_` and `aria_label` become class and aria-label, True a bare attribute.
+    """Return an element; `class_` and `aria_label` become class and aria-label, True a bare attribute.
 
     >>> element("p", "a < b", element("b", "c"), class_="note", hidden=True, id=None)
     '<p class="note" hidden>a &lt; b<b>c</b></p>'
@@ -50,24 +50,24 @@ def element(tag: str, *children: Any, **attributes: Any) -> Markup:
 
 
 def group(*children: Any) -> Markup:
-    """Elements in a row."""
+    """Return several elements concatenated."""
     return Markup(escaped(children))
 
 
 def name(text: str) -> Markup:
-    """A name from the user's data: its writing direction ends where it ends."""
+    """Return a name from the data, isolated so that its writing direction affects no other text."""
     return element("bdi", text)
 
 
 def asset(tag: str, text: str) -> Markup:
-    """A style sheet or script of ours, not escaped."""
+    """Return a style sheet or script of this package, which is not escaped."""
     if f"</{tag}" in text or "<!--" in text:
         raise ValueError(f"this text would end its <{tag}> early.")
     return Markup(f"<{tag}>{text}</{tag}>")
 
 
 def data_block(value: Any) -> Markup:
-    """JSON for the script to read; it cannot end its element early, because < is written as its code."""
+    """Return a block of JSON for the script; <, > and & are escaped so that it cannot end its element."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

@@ -1,4 +1,4 @@
-"""The page: its sections in order, and the file around them."""
+"""The HTML page of a report: its sections, and the file that contains them."""
 
 import base64
 import hashlib
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sepnmf._typing import Floats
+from sepnmf.io._cubes import replacing
 from sepnmf.report._contents import Contents
 from sepnmf.report._figures import Axis, Curve, Mark, bar_lists, line_chart, top_rows
 from sepnmf.report._markup import Markup, asset, element, group, name
@@ -20,64 +21,59 @@ from sepnmf.report._values import finite_range, shown
 
 Section = tuple[str, str, Markup]  # id, heading, content
 
-SHOWN_AT_FIRST = 8  # curves, of more than a legend's worth
+SHOWN_AT_FIRST = 8  # curves that are visible initially, if there are more than FEW
 FEW = 12
-ASIDE = {"seconds", "n_inner"}  # quantities of a run that say nothing about convergence
+ASIDE = {"seconds", "n_inner"}  # quantities of a history that do not describe convergence
 
 STATUS = {
-    "converged": "The method met its stopping rule.",
-    "max_outer": "The iterations ran out before the stopping rule was met: more may change the answer.",
-    "stopped": "The run was stopped before it ended.",
-    "diverged": "The iterates overflowed. The answer comes from the last usable one: do not rely on it.",
-    "collapsed": "The iterates became zero. The answer comes from the last usable one: do not rely on it.",
+    "converged": "The method converged.",
+    "max_outer": "The iteration limit was reached before convergence: more iterations may change the result.",
+    "stopped": "The run was stopped before the method converged.",
+    "diverged": "The iterates overflowed. The result comes from the last valid iterate: do not rely on it.",
+    "collapsed": "The iterates became zero. The result comes from the last valid iterate: do not rely on it.",
     "done": "The method finished.",
-    "not identifiable": "An anchor lies in the cone of the other columns: other anchors would do as well.",
+    "not identifiable": "An anchor is in the cone of the other columns: other anchors fit equally well.",
 }
 
 
 def write_report(path: str | os.PathLike[str], contents: Contents) -> Path:
-    """Write the report to a file, which appears complete or not at all.
+    """Write the report to a file, which appears only when it is complete.
 
     Parameters
     ----------
     path : path-like
-        Where to; a file that is there is replaced.
+        Path of the file; an existing file is replaced.
     contents : Contents
-        What to show.
+        Contents of the report.
 
     Returns
     -------
     Path
-        Where it is.
+        Path of the file.
 
     Raises
     ------
     OSError
         If the file cannot be written.
     """
-    path = Path(path)
-    part = path.with_name(f"{path.name}.part")
     text = render(contents)
-    try:
+    with replacing(Path(path)) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-    return path
+    return Path(path)
 
 
 def render(contents: Contents) -> str:
-    """The report as one HTML document, which opens offline and asks nothing of any host.
+    """Return the report as one HTML document, which makes no network requests.
 
     Parameters
     ----------
     contents : Contents
-        What to show.
+        Contents of the report.
 
     Returns
     -------
     str
-        The document. The same contents give the same text.
+        The document. Equal contents give equal documents.
     """
     style, script = (
         resources.files("sepnmf.report").joinpath(file).read_text(encoding="utf-8")
@@ -129,8 +125,8 @@ def render(contents: Contents) -> str:
 
 
 def all_sections(contents: Contents) -> Iterator[Section]:
-    """What the page has to say, in order; what was not computed is left out."""
-    yield "data", "The data", glance(contents)
+    """Yield the sections in order; sections without contents are omitted."""
+    yield "data", "The data", data_summary(contents)
     yield "anchors", "The anchors", anchors(contents)
     if contents.picture is not None or contents.maps is not None:
         yield "maps", "Where they are", maps(contents)
@@ -144,7 +140,7 @@ def all_sections(contents: Contents) -> Iterator[Section]:
 
 
 def lead(contents: Contents) -> Markup:
-    """The answer in one sentence and four figures."""
+    """Return the result in one sentence and four figures."""
     selection, n, r = contents.selection, contents.data.M.shape[1], len(contents.labels)
     share = f"{contents.fit:.2%}".replace("%", "\u00a0%") if np.isfinite(contents.fit) else "–"
     figures = [
@@ -164,8 +160,8 @@ def lead(contents: Contents) -> Markup:
     )
 
 
-def glance(contents: Contents) -> Markup:
-    """Where the data come from, and their summary."""
+def data_summary(contents: Contents) -> Markup:
+    """Return the file of the data and their summary."""
     data = contents.data
     about = {"file": str(data.file)} | ({"variable": data.variable} if data.variable else {})
     pairs = (about | contents.summary).items()
@@ -173,7 +169,7 @@ def glance(contents: Contents) -> Markup:
 
 
 def anchors(contents: Contents) -> Markup:
-    """The anchors with their scores, and what they look like."""
+    """Return the table of the anchors with their scores, and the anchors as images, topics or curves."""
     selection = contents.selection
     scores = selection.scores[selection.anchors]
     largest = max(map(abs, finite_range(scores)))
@@ -183,13 +179,13 @@ def anchors(contents: Contents) -> Markup:
             zip(contents.labels, selection.anchors, scores, strict=True), 1
         )
     )
-    caption = f"Anchors, best first. Scores are those of {selection.method}; more is better."
+    caption = f"Anchors, best first. Scores are those of {selection.method}; larger is better."
     heads = head("no."), head("name"), head("column", numbers=True), head("score", numbers=True)
     return group(table(caption, heads, rows, sortable=True), shapes(contents))
 
 
 def shapes(contents: Contents) -> Markup:
-    """What the anchors look like: images, topics, bars of named rows, or curves."""
+    """Return the anchors as images, topics, bars of named rows, or curves."""
     data, columns = contents.data, contents.anchor_columns
     if contents.anchor_images is not None:
         images = [column.reshape(contents.anchor_images, order="F") for column in columns.T]
@@ -200,7 +196,7 @@ def shapes(contents: Contents) -> Markup:
         return figure("images", "The anchors as images", text, pictures)
     if contents.topics is not None:
         lists = [(f"{i}: {word}", words) for i, (word, words) in enumerate(contents.topics, 1)]
-        text = "The words that weigh most in the topic of each anchor word. Bars are relative to the first."
+        text = "The most probable words in the topic of each anchor word. Bars are relative to the first."
         return figure("topics", "The topics", text, bar_lists(lists))
     m = len(columns)
     measured = len(data.wavelengths) == m and bool(np.isfinite(data.wavelengths).all())
@@ -209,13 +205,13 @@ def shapes(contents: Contents) -> Markup:
             (label, top_rows(column, data.row_names))
             for label, column in zip(contents.names, columns.T, strict=True)
         ]
-        text = "The rows in which each anchor is largest, twenty at most. Bars are relative to the first."
+        text = "The rows in which each anchor is largest, at most twenty. Bars are relative to the first."
         return figure("rows", "What the anchors are made of", text, bar_lists(tops))
     return spectra(contents, np.array(data.wavelengths) if measured else None)
 
 
 def spectra(contents: Contents, wavelengths: Floats | None) -> Markup:
-    """The anchors' columns as curves over the wavelengths, or over the rows' numbers."""
+    """Return the anchors' columns as curves over the wavelengths, or over the row numbers."""
     columns = contents.anchor_columns
     m, r = columns.shape
     x = np.arange(float(m)) if wavelengths is None else wavelengths
@@ -225,7 +221,7 @@ def spectra(contents: Contents, wavelengths: Floats | None) -> Markup:
         Curve(label, column[order], on=few or i < SHOWN_AT_FIRST)
         for i, (label, column) in enumerate(zip(contents.names, columns.T, strict=True))
     ]
-    text = "Each anchor's column."
+    text = "Column of each anchor."
     if not few:
         text += f" The first {SHOWN_AT_FIRST} of {r} are shown; the legend turns the others on."
     x_axis = Axis("row", integer=True) if wavelengths is None else Axis("wavelength")
@@ -235,7 +231,7 @@ def spectra(contents: Contents, wavelengths: Floats | None) -> Markup:
 
 
 def maps(contents: Contents) -> Markup:
-    """The scene with the anchors marked, and how much of each anchor is where."""
+    """Return the scene with marked anchors, and the abundance map of each anchor."""
     data, picture, weights = contents.data, contents.picture, contents.maps
     scene = None
     if picture is not None and data.image_shape is not None:
@@ -247,10 +243,10 @@ def maps(contents: Contents) -> Markup:
         labels = element("ol", (element("li", name(label)) for label in contents.labels), class_="key")
         return group(element("div", scene, class_="views"), labels)
     text = (
-        "Weight of an anchor in every pixel. The colours of a map end at the weight that 99.5\u00a0% of the "
-        "pixels stay below; ≥ says that some exceed it. "
+        "Weight of an anchor in every pixel. The colour scale of a map ends at the 99.5th percentile of its "
+        "weights; ≥ means that some weights exceed it. "
     )
-    how = element("span", "Choose a map by click or arrow keys.", class_="screen")
+    how = element("span", "Choose a map by a click or with the arrow keys.", class_="screen")
     shape = data.image_shape or weights.shape[1:]
     options: dict[str, Any] = {"what": "Weights", "from_zero": True, "full_shape": shape, "scene": scene}
     pictures = gallery(list(weights), contents.names, "cividis", **options)
@@ -258,11 +254,11 @@ def maps(contents: Contents) -> Markup:
 
 
 def curve(contents: Contents) -> Markup:
-    """What is left unexplained by so many anchors."""
+    """Return the curve of the relative residual over the number of anchors."""
     values = contents.curve or {}
     curves = [Curve(key, np.asarray(y, dtype=float)) for key, y in values.items() if key != "r"]
     r = len(contents.labels)
-    text = f"What so many anchors leave unexplained, relative to the data. This page is about r = {r}."
+    text = f"Relative residual for each number of anchors. This page is about r = {r}."
     x = np.asarray(values["r"], dtype=float)
     axes = Axis("number of anchors r", integer=True), Axis("relative residual", log=False)
     return line_chart(
@@ -271,19 +267,19 @@ def curve(contents: Contents) -> Markup:
 
 
 def comparison(contents: Contents) -> Markup:
-    """What other methods answer to the same question."""
-    caption = "Methods compared. “In common”: anchors that are on this page too."
+    """Return a table of the results of other methods."""
+    caption = "Methods compared. “In common” counts the anchors that are also on this page."
     measures = (head(title, numbers=True) for title in ("explained", "seconds", "in common"))
     heads = [head("method"), *measures, head("status"), head("anchors")]
     rows = (compared(entry, set(contents.labels)) for entry in contents.comparison)
     return table(caption, heads, rows, sortable=True)
 
 
-def compared(entry: dict[str, Any], ours: set[str]) -> Markup:
-    """A method's row: its answer, or a sentence on why there is none."""
+def compared(entry: dict[str, Any], labels_here: set[str]) -> Markup:
+    """Return the row of a method: its result, or the reason why there is none."""
     method = head_cell(name(str(entry["method"])), str(entry["method"]))
     if entry.get("failure"):
-        sentence = f"No answer: {entry['failure']}"
+        sentence = f"No result: {entry['failure']}"
         return row(method, element("td", name(sentence), colspan=5, class_="failure"))
     labels = [str(label) for label in entry["anchors"]]
     listed = [group("; " if i else "", name(label)) for i, label in enumerate(labels)]
@@ -293,67 +289,71 @@ def compared(entry: dict[str, Any], ours: set[str]) -> Markup:
         method,
         bar_cell(entry["fit"], 1.0),
         number_cell(entry["seconds"], 3),
-        number_cell(len(ours & set(labels))),
+        number_cell(len(labels_here & set(labels))),
         text_cell(str(entry["status"])),
         text_cell(box, "; ".join(labels)),
     )
 
 
 def convergence(contents: Contents) -> Markup:
-    """The run's history: curves of what was measured, or a table of what was tried."""
+    """Return the history of a run: curves of numbers, or a table if some values are text."""
     selection = contents.selection
     history = {key: np.asarray(values) for key, values in selection.history.items()}
     n = selection.n_outer
     history = {key: values for key, values in history.items() if n and values.shape == (n,)}
     numeric = all(values.dtype.kind in "iuf" for values in history.values())
     if not history:
-        found = element("p", f"{selection.method} does not iterate: there is no course of a run to show.")
+        found = element("p", f"{selection.method} does not iterate, so that there is no history of a run.")
     elif numeric and n > 1:
         curves = [
             Curve(key, values.astype(float), on=key not in ASIDE or history.keys() <= ASIDE)
             for key, values in history.items()
         ]
-        text = f"What {selection.method} measured in each of its {n} outer iterations."
+        text = f"Quantities that {selection.method} recorded in each of its {n} outer iterations."
         axes = Axis("iteration", integer=True), Axis("value", log=True)
         found = line_chart("history", "Convergence", text, np.arange(1.0, n + 1), curves, *axes)
     else:
         rows = (row(*(history_cell(values[i]) for values in history.values())) for i in range(n))
         heads = (head(key, numbers=values.dtype.kind in "iuf") for key, values in history.items())
-        found = table(f"What {selection.method} tried, in order.", heads, rows, sortable=True)
+        found = table(f"Trials of {selection.method}, in order.", heads, rows, sortable=True)
     return group(found, refinement(contents))
 
 
 def history_cell(value: Any) -> Markup:
-    """A value of a history: a number, a word, yes or no."""
+    """Return the cell of a value of a history: a number, text, yes or no."""
     if isinstance(value, str | bool | np.bool_):
         return text_cell(shown(value))
     return number_cell(value)
 
 
 def refinement(contents: Contents) -> Markup | None:
-    """What exchanges did to the anchors afterwards, if there were any."""
-    made = contents.selection.refinement
-    if made is None:
+    """Return what the exchange of anchors after the method achieved; None if there was none."""
+    facts = contents.selection.refinement
+    if facts is None:
         return None
-    told = [(key, shown(value)) for key, value in made.items() if np.ndim(value) == 0]
+    items = [(key, shown(value)) for key, value in facts.items() if np.ndim(value) == 0]
     return group(
-        element("p", "The anchors were then exchanged, one at a time, while that helped:"),
-        element("div", definitions(told), class_="facts"),
+        element(
+            "p", "The anchors were then exchanged one at a time, as long as this improved the criterion:"
+        ),
+        element("div", definitions(items), class_="facts"),
     )
 
 
 def made(contents: Contents) -> Markup:
-    """The command and the versions."""
+    """Return the command and the versions."""
     command = element("pre", element("code", contents.command), tabindex=0, id="command")
     return group(
         command if contents.command else None,
         element("div", definitions(contents.versions.items()), class_="facts"),
-        element("p", "The page is one file: it holds its data, style and script, and needs no network."),
+        element(
+            "p", "This page is one file, which contains its data, style and script and needs no network."
+        ),
     )
 
 
 def figure(identity: str, title: str, caption: str, content: Markup) -> Markup:
-    """A figure that needs no axes."""
+    """Return a figure without axes."""
     heading = element("h3", title, id=f"{identity}-title")
     attributes = {"id": identity, "aria_labelledby": f"{identity}-title"}
     return element("figure", heading, content, element("figcaption", caption), **attributes)

@@ -1,4 +1,4 @@
-"""Images: the scene with its anchors marked, and galleries of one image per anchor."""
+"""Images: the scene with marked anchors, and galleries with one image per anchor."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from sepnmf.report._markup import Markup, element, group, name
 from sepnmf.report._png import Palette, data_uri, scale_uri
 from sepnmf.report._values import finite_range, shown
 
-UNITS = 500.0  # length of the longer side of a scene in the coordinates of its marks
-DIGIT, HEIGHT = 12.5, 20.0  # a label's width per digit, and its height
+UNITS = 500.0  # length of the longer side of a scene in SVG coordinates
+DIGIT, HEIGHT = 12.5, 20.0  # width per digit and height of a label
 DIRECTIONS = [(np.cos(angle), np.sin(angle)) for angle in np.deg2rad([-45, 45, -135, 135, 0, 180, -90, 90])]
 DISTANCES = (19.0, 30.0, 44.0)
-TOP = 99.5  # percentile at which the colours end: one bright pixel must not darken a map
+TOP = 99.5  # percentile at which the colour scale ends, so that outliers do not darken a map
 
 
 @dataclass(frozen=True)
 class Tinted:
-    """An image in colours: its address, the values at both ends of the scale, whether some lie beyond."""
+    """A coloured image: its data URI, the ends of its colour scale, and whether values exceed the scale."""
 
     uri: str
     low: float
@@ -28,7 +28,7 @@ class Tinted:
 
     @classmethod
     def of(cls, image: Floats, palette: Palette, *, from_zero: bool) -> "Tinted":
-        """Tint an image from its least value (or zero) to its largest, or all but the largest."""
+        """Colour an image from its least to its largest value, or from zero to a percentile."""
         least, largest = finite_range(image)
         low = min(least, 0.0) if from_zero else least
         high = largest
@@ -39,7 +39,7 @@ class Tinted:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """Both ends of the scale, in words."""
+        """Both ends of the colour scale, as text."""
         return shown(self.low, 3), ("≥ " if self.clipped else "") + shown(self.high, 3)
 
 
@@ -53,7 +53,7 @@ def gallery(
     full_shape: tuple[int, int],
     scene: Markup | None = None,
 ) -> Markup:
-    """Small images to choose from, and the chosen one large, beside the scene if there is one."""
+    """Return thumbnails and a large view of the chosen image, next to the scene if there is one."""
     tinted = [Tinted.of(image, palette, from_zero=from_zero) for image in images]
     first = tinted[0]
     large = element(
@@ -100,7 +100,7 @@ def gallery(
 
 
 def marked_scene(picture: Floats, points: Sequence[tuple[float, float]], names: Sequence[str]) -> Markup:
-    """The scene in grey with numbered marks at the anchors, given as (x, y) from 0 to 1."""
+    """Return the scene in grey with numbered marks at the anchors, given as (x, y) from 0 to 1."""
     lines, samples = picture.shape
     unit = UNITS / max(lines, samples)
     width, height = samples * unit, lines * unit
@@ -130,7 +130,7 @@ def marked_scene(picture: Floats, points: Sequence[tuple[float, float]], names: 
 
 
 def mark(number: int, at: tuple[float, float], label: tuple[float, float, bool], text: str) -> Markup:
-    """A ring around the anchor, its number a little off, a line between them."""
+    """Return a ring around an anchor, its number next to it, and a line between them."""
     (x, y), (u, v, free) = at, label
     line = element("line", x1=f"{x:.1f}", y1=f"{y:.1f}", x2=f"{u:.1f}", y2=f"{v:.1f}")
     ring = element("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=6)
@@ -142,12 +142,12 @@ def mark(number: int, at: tuple[float, float], label: tuple[float, float, bool],
 def place_labels(
     points: Sequence[tuple[float, float]], width: float, height: float
 ) -> list[tuple[float, float, bool]]:
-    """Centres of the marks' numbers, near their points and inside the picture, and whether there is room."""
+    """Return the centres of the labels, near their points, and whether each label overlaps no other."""
     taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in points]
     placed = []
     for number, (x, y) in enumerate(points, 1):
         half = DIGIT * len(str(number)) / 2
-        best, fewest = (x, y), len(points) * 4
+        best, fewest, taken_by = (x, y), len(points) * 4, (x, y, x, y)
         for distance in DISTANCES:
             for dx, dy in DIRECTIONS:
                 u, v = x + distance * dx, y + distance * dy
@@ -155,33 +155,31 @@ def place_labels(
                 outside = box[0] < 0 or box[1] < 0 or box[2] > width or box[3] > height
                 overlaps = sum(meet(box, other) for other in taken)
                 if not outside and overlaps < fewest:
-                    best, fewest = (u, v), overlaps
+                    best, fewest, taken_by = (u, v), overlaps, box
             if fewest == 0:
+                taken.append(taken_by)
                 break
-        u, v = best
-        if fewest == 0:
-            taken.append((u - half, v - HEIGHT / 2, u + half, v + HEIGHT / 2))
-        placed.append((u, v, fewest == 0))
+        placed.append((*best, fewest == 0))
     return placed
 
 
 def meet(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
-    """Whether two boxes (left, top, right, bottom) overlap."""
+    """Return whether two boxes (left, top, right, bottom) overlap."""
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def frame(shape: tuple[int, ...], content: Markup) -> Markup:
-    """A box with the proportions of an image."""
+    """Return a box with the aspect ratio of an image."""
     lines, samples = shape
     return element("div", content, class_="frame", style=f"aspect-ratio:{samples}/{lines}")
 
 
 def width_limit(shape: tuple[int, ...]) -> str:
-    """Tells the style sheet an image's proportions, so that none is higher than a screen."""
+    """Return a style that limits the width of an image so that it is not higher than the screen."""
     lines, samples = shape
     return f"--wide:{samples / lines:.6g}"
 
 
 def image_of(uri: str, alt: str) -> Markup:
-    """An image whose pixels stay visible."""
+    """Return an image that is enlarged without smoothing."""
     return element("img", src=uri, alt=alt, class_="pixels")

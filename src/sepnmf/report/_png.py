@@ -1,4 +1,4 @@
-"""Images as PNG in a data URI, with the standard library's zlib."""
+"""PNG images as data URIs, encoded with zlib of the standard library."""
 
 import base64
 import struct
@@ -12,8 +12,8 @@ from sepnmf._typing import Floats
 
 Palette = Literal["cividis", "gray"]
 
-MISSING = 255  # the palette's last entry is transparent; the others are levels
-STOPS = {  # cividis (Nuñez, Anderton and Renslow 2018) is read alike by colour-blind eyes
+MISSING = 255  # index of the transparent palette entry; the other entries are levels
+STOPS = {  # cividis (Nuñez, Anderton and Renslow 2018) suits colour-blind readers
     "cividis": """00224e 002e6c 1e3a6f 35456c 47516c 575d6d 666970 757575 848279 948e77 a59c74 b7a96e c8b866
         dbc75a eed649 fee838""",
     "gray": "000000 ffffff",
@@ -21,7 +21,7 @@ STOPS = {  # cividis (Nuñez, Anderton and Renslow 2018) is read alike by colour
 
 
 def colours(palette: Palette) -> NDArray[np.uint8]:
-    """The palette's 256 colours, evenly between its stops; the last is for missing values."""
+    """Return the 256 colours of a palette, interpolated between its stops; the last is for missing values."""
     stops = np.array([list(bytes.fromhex(stop)) for stop in STOPS[palette].split()], dtype=float)
     place = np.linspace(0, len(stops) - 1, MISSING)
     levels = np.column_stack([np.interp(place, np.arange(len(stops)), channel) for channel in stops.T])
@@ -29,7 +29,7 @@ def colours(palette: Palette) -> NDArray[np.uint8]:
 
 
 def levels(image: Floats, low: float, high: float) -> NDArray[np.uint8]:
-    """Palette entries of an image's values: 0 at `low` and below, 254 at `high` and above."""
+    """Return the palette entries of an image: 0 at `low` and below, 254 at `high` and above."""
     values = np.asarray(image, dtype=float)
     missing = np.isnan(values)
     scaled = (np.where(missing, low, values).clip(low, high) - low) / ((high - low) or 1.0)
@@ -37,9 +37,9 @@ def levels(image: Floats, low: float, high: float) -> NDArray[np.uint8]:
 
 
 def png(entries: NDArray[np.uint8], palette: Palette) -> bytes:
-    """A PNG file of palette entries, lines × samples."""
+    """Return a PNG file with the given palette entries, lines × samples."""
     lines, samples = entries.shape
-    header = struct.pack(">IIBBBBB", samples, lines, 8, 3, 0, 0, 0)  # eight bits, palette
+    header = struct.pack(">IIBBBBB", samples, lines, 8, 3, 0, 0, 0)  # eight bits per pixel, with a palette
     unfiltered = np.hstack([np.zeros((lines, 1), np.uint8), entries]).tobytes()
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         [
@@ -53,16 +53,16 @@ def png(entries: NDArray[np.uint8], palette: Palette) -> bytes:
 
 
 def chunk(kind: bytes, content: bytes) -> bytes:
-    """A piece of a PNG file: length, kind, content, checksum."""
+    """Return a chunk of a PNG file: length, kind, content, checksum."""
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
 def data_uri(image: Floats, low: float, high: float, palette: Palette) -> str:
-    """An image as the address of itself."""
+    """Return an image as a data URI."""
     encoded = base64.b64encode(png(levels(image, low, high), palette)).decode()
     return f"data:image/png;base64,{encoded}"
 
 
 def scale_uri(palette: Palette) -> str:
-    """The palette's levels from left to right, as an image."""
+    """Return an image of the levels of a palette, from left to right, as a data URI."""
     return data_uri(np.arange(float(MISSING))[None, :], 0.0, MISSING - 1.0, palette)

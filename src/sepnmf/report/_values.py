@@ -1,4 +1,4 @@
-"""Numbers as text, and as JSON."""
+"""Conversion of numbers to text and to JSON."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def shown(value: Any, digits: int = 4) -> str:
-    """A value for people: so many significant digits, powers of ten only where they help.
+    """Return a value as text with `digits` significant digits; powers of ten only for extreme values.
 
     >>> [shown(x) for x in (0.97654, 12345.678, 3, 2.5e-7, -1e9, float("nan"), None, True, "spa")]
     ['0.9765', '12346', '3', '2.5·10⁻⁷', '−10⁹', '–', '–', 'yes', 'spa']
@@ -39,7 +39,7 @@ def shown(value: Any, digits: int = 4) -> str:
 
 
 def plain(values: Floats) -> list[float | int | None]:
-    """Values for JSON: seven significant digits, None where they are not finite.
+    """Return values for JSON: seven significant digits, None if a value is not finite.
 
     >>> plain(np.array([1.0, 0.12345678, np.nan, np.inf]))
     [1, 0.1234568, None, None]
@@ -49,6 +49,6 @@ def plain(values: Floats) -> list[float | int | None]:
 
 
 def finite_range(values: Floats) -> tuple[float, float]:
-    """Least and largest finite value; (0, 0) if there is none."""
+    """Return the least and the largest finite value; (0, 0) if there is none."""
     finite = values[np.isfinite(values)]
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
