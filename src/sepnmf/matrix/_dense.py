@@ -7,7 +7,6 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from sepnmf._kernels import distances
 from sepnmf._typing import Floats, Ints, Seed
 from sepnmf.matrix._matrix import Matrix
 from sepnmf.matrix._passes import Block, scan_block
@@ -92,6 +91,8 @@ class Dense(Matrix):
         """Return the squared norms of the columns, and whether an entry may be negative."""
         if self.dtype != np.float64 or self.array.strides[1] != self.array.itemsize:
             return self.squares, True
+        from sepnmf._kernels import distances  # here, so that reading files needs no Numba
+
         squares = np.empty(self.shape[1])
         return squares, distances.squared_lengths(self.array, self.array.view(np.int64), squares)
 
