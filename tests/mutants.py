@@ -4,6 +4,7 @@ Run by `make mutants`. Works on a copy of the sources; exits 1 if any mutant sur
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -234,9 +235,23 @@ def survives(mutant, place):
 
 
 def forget_kernels(name, place):
-    """Throw compiled kernels away if one of them changes: others may have been compiled into it."""
-    if name.startswith("_kernels"):
-        shutil.rmtree(place / "sepnmf" / "_kernels" / "__pycache__", ignore_errors=True)
+    """Throw compiled kernels away if they change: those of this file, and those that it is compiled into."""
+    kernels = place / "sepnmf" / "_kernels"
+    stale = {Path(name).stem} if name.startswith("_kernels") else set()
+    while True:
+        importing = {
+            path.stem
+            for path in kernels.glob("*.py")
+            if any(
+                re.search(rf"^from sepnmf\._kernels.*\b{stem}\b", path.read_text(), re.M) for stem in stale
+            )
+        }
+        if importing <= stale:
+            break
+        stale |= importing
+    for stem in stale:
+        for path in (kernels / "__pycache__").glob(f"{stem}.*"):
+            path.unlink()
 
 
 def run_some(mutants):
