@@ -39,6 +39,8 @@ class Data:
         True for the columns that have data; None if all have.
     row_mask : ndarray of bool of shape (m,) or None
         True for the rows that are used; None if all are.
+    wavelength_unit : str
+        Unit of the wavelengths; empty if it is not known.
     """
 
     M: Any = field(repr=False)
@@ -51,6 +53,7 @@ class Data:
     image_order: Literal["C", "F"] = "C"
     mask: Bools | None = field(default=None, repr=False)
     row_mask: Bools | None = field(default=None, repr=False)
+    wavelength_unit: str = ""
 
     def matrix(self, negative: Negative = "error") -> Matrix:
         """Return the rows and columns that are used, as a `Matrix`."""
