@@ -474,7 +474,9 @@ def ticks(page, chart="spectra"):
 def test_every_figure_is_drawn(page):
     assert_drawn(page)
     assert [chart["id"] for chart in page.evaluate(DRAWN)] == ["spectra", "residuals", "history"]
-    assert page.locator("img").count() == 9  # scene, large map, its scale, three maps, dominant, residual, scale
+    assert (
+        page.locator("img").count() == 9
+    )  # scene, large map, its scale, three maps, dominant, residual, scale
     assert page.locator(".marks g").count() == 3
 
 

@@ -188,3 +188,4 @@ def test_every_doubt_is_said():
     assert "cone" in found[2]
     assert "before it settled" in found[3]
     assert len(found) == 4
+    assert "explain nothing of the data" in overview.doubts(run(), -0.03)[0]

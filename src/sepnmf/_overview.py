@@ -83,9 +83,10 @@ def doubts(sel: Selection, fit: float, data_warnings: Iterable[str] = ()) -> tup
     """Return why a result is doubtful and what to do, one sentence each; nothing if it is not."""
     found = list(data_warnings)
     if fit < POOR_FIT:
+        share = f"only {fit:.1%}" if fit > 0 else "nothing"
         found.append(
-            f"The anchors explain only {fit:.1%} of the data: use more anchors, or leave out bad rows "
-            "and columns without data."
+            f"The anchors explain {share} of the data: use more anchors, or leave out bad rows and columns "
+            "without data."
         )
     if sel.status in DOUBTFUL:
         found.append(DOUBTFUL[sel.status])

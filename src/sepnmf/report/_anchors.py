@@ -5,7 +5,7 @@ import numpy as np
 from sepnmf._overview import dominant
 from sepnmf._typing import Floats
 from sepnmf.report._contents import Contents, Topics, Weighted
-from sepnmf.report._figures import Axis, Curve, cards, line_chart, top_rows
+from sepnmf.report._figures import Axis, Curve, bar_list, cards, line_chart, top_rows
 from sepnmf.report._markup import Markup, element, group, name
 from sepnmf.report._pictures import category_map, gallery, is_stretched, marked_scene, value_map
 from sepnmf.report._tables import bar_cell, head, head_cell, index_cell, row, table, text_cell
@@ -71,30 +71,35 @@ def on_all_rows(contents: Contents) -> Floats:
 
 def topics(found: Topics, documents: list[Weighted] | None) -> Markup:
     """Return a card for each topic: its most probable words, and its documents."""
-    lists = [
-        (f"{i}: {word}", [("Words", words), *([("Documents", documents[i - 1])] if documents else [])])
-        for i, (word, words) in enumerate(found, 1)
-    ]
+    made = []
+    for i, (word, words) in enumerate(found):
+        lists = [("Words", bar_list(words))]
+        if documents and documents[i]:
+            lists.append(("Documents", bar_list(documents[i], bars=False)))
+        made.append((f"{i + 1}: {word}", lists))
     text = "The most probable words in the topic of each anchor word"
     text += ", and the documents in which the topic has the largest share." if documents else "."
-    return figure("topics", "The topics", f"{text} Bars are relative to the first.", cards(lists))
+    return figure("topics", "The topics", f"{text} Bars are relative to the first word.", cards(made))
 
 
 def named_rows(labels: list[str], columns: Floats, row_names: tuple[str, ...]) -> Markup:
     """Return a card for each anchor: the rows in which it is largest, and those that set it apart."""
-    text = "The rows in which each anchor has its largest entries. Bars are relative to the first."
-    lists = []
+    text = (
+        "The rows in which each anchor has its largest entries. Bars are relative to the largest of a list."
+    )
     several = columns.shape[1] > 1
-    for k, label in enumerate(labels):
-        parts = [("Largest entries", top_rows(columns[:, k], row_names, 12 if several else 20))]
-        if several:
-            parts.append(("Most above the other anchors", distinctive_rows(columns, k, row_names, 8)))
-        lists.append((label, parts))
     if several:
         text += (
             " Below them, the rows whose share of the anchor’s sum is most above that in every other anchor."
         )
-    return figure("rows", "What the anchors are made of", text, cards(lists))
+    made = []
+    for k, label in enumerate(labels):
+        lists = [("Largest entries", bar_list(top_rows(columns[:, k], row_names, 12 if several else 20)))]
+        apart = distinctive_rows(columns, k, row_names, 8) if several else []
+        if apart:
+            lists.append(("Most above the other anchors", bar_list(apart)))
+        made.append((label, lists))
+    return figure("rows", "What the anchors are made of", text, cards(made))
 
 
 def distinctive_rows(columns: Floats, k: int, row_names: tuple[str, ...], count: int) -> Weighted:

@@ -15,7 +15,7 @@ from sepnmf.report._tables import bar, head, number_cell, row, table
 from sepnmf.report._values import plain, shown
 
 LONGEST, BINS = 2000, 500  # a curve of more points is reduced to its extremes in each bin
-Card = tuple[str, Sequence[tuple[str, Weighted]]]  # a title, and lists with their headings
+Card = tuple[str, Sequence[tuple[str, Markup]]]  # a title, and lists with their headings
 TABLE_ROWS = 200  # largest number of rows of the table below a chart
 
 
@@ -113,29 +113,29 @@ def values_table(title: str, x: Floats, curves: Sequence[Curve], x_label: str) -
 
 
 def cards(found: Sequence[Card]) -> Markup:
-    """Return named values as bars, one card per anchor with one or more lists."""
+    """Return one card per anchor, with one or more lists."""
     return element("div", (card(title, lists) for title, lists in found), class_="cards")
 
 
-def card(title: str, lists: Sequence[tuple[str, Weighted]]) -> Markup:
-    """Return the lists of one anchor, each with a heading; lists without entries are omitted."""
-    parts = (group(element("h5", heading), bar_list(items)) for heading, items in lists if items)
+def card(title: str, lists: Sequence[tuple[str, Markup]]) -> Markup:
+    """Return the lists of one anchor, each below its heading."""
+    parts = (group(element("h5", heading), items) for heading, items in lists)
     return element("section", element("h4", name(title)), parts, class_="card")
 
 
-def bar_list(items: Weighted) -> Markup:
-    """Return named values as bars, relative to the largest."""
+def bar_list(items: Weighted, *, bars: bool = True) -> Markup:
+    """Return named values, with bars relative to the largest unless the names need the room."""
     largest = max((abs(value) for _, value in items if math.isfinite(value)), default=0.0)
     entries = (
         element(
             "li",
             element("span", name(label), class_="what", title=label),
-            bar(value, largest),
+            bar(value, largest) if bars else None,
             element("span", shown(value, 3), class_="value"),
         )
         for label, value in items
     )
-    return element("ol", entries, class_="bars")
+    return element("ol", entries, class_="bars" if bars else "bars long")
 
 
 def top_rows(column: Floats, row_names: Sequence[str], count: int = 20) -> Weighted:

@@ -133,7 +133,9 @@ def lead(contents: Contents) -> Markup:
     """Return the result in one sentence and four figures."""
     selection, mask, r = contents.selection, contents.data.mask, len(contents.labels)
     n = contents.data.M.shape[1] if mask is None else int(np.count_nonzero(mask))
-    share = f"{contents.fit:.2%}".replace("%", "\u00a0%") if np.isfinite(contents.fit) else "–"
+    share = (
+        f"{contents.fit:.2%}".replace("%", "\u00a0%").replace("-", "−") if np.isfinite(contents.fit) else "–"
+    )
     figures = [
         ("anchors" if r != 1 else "anchor", str(r)),
         ("of the data explained", share),

@@ -257,7 +257,7 @@ def marked_scene(picture: Floats, points: Sequence[tuple[float, float]], names: 
     uri = Scale.of(picture, from_zero=False).uri(picture, "gray")
     return element(
         "figure",
-        element("figcaption", element("strong", "The scene, anchors marked"), class_="title"),
+        element("figcaption", element("strong", "The scene"), class_="title"),
         frame(picture.shape, group(image_of(uri, "The scene in grey"), drawing)),
         element("div", NO_DATA, class_="scale") if any_missing([picture]) else None,
         class_="view scene",
