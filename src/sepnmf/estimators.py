@@ -223,7 +223,8 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
 
     def _weights(self, matrix: Matrix) -> Floats:
         """Return argmin_{W ≥ 0} ‖X − W · components_‖_F; a Dask array if X is in chunks."""
-        return nnls(self.components_.T, matrix).T.copy()
+        weights: Floats = nnls(self.components_.T, matrix).T.copy()
+        return weights
 
     def transform(self, X: MatrixLike) -> Floats:
         """Return the nonnegative weights of the anchors in every sample.

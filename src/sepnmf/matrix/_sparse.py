@@ -59,7 +59,7 @@ class Sparse(Dense):
             return replace(self, array=self.array / by)
         return replace(self, array=sparse.csc_array(self.array @ sparse.diags_array(1 / by)))
 
-    def positions(self, wrong: Callable[[Any], Any]) -> Ints:
+    def entries_where(self, wrong: Callable[[Any], Any]) -> Ints:
         entries = self.array.tocoo()
         found = np.flatnonzero(wrong(entries.data))
         return np.stack([entries.coords[0][found], entries.coords[1][found]], axis=1)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sepnmf._descent import noise_variance, squared_spectrum, white_rank
-from sepnmf._typing import Seed
+from sepnmf._typing import ArrayLike, Seed
 from sepnmf._validation import check_count
 from sepnmf.least_squares import unexplained
 from sepnmf.matrix import MatrixLike, Negative, as_matrix
@@ -49,6 +49,7 @@ def estimate_rank(
     negative: Negative = "error",
     random_state: Seed = 0,
     n_jobs: int | None = None,
+    mask: ArrayLike | None = None,
 ) -> RankEstimate:
     """Estimate how many anchors explain M, or between which numbers that lies.
 
@@ -70,6 +71,8 @@ def estimate_rank(
     random_state : None, int or numpy.random.Generator, default 0
     n_jobs : int, optional
         Threads, by default all cores.
+    mask : array_like of bool of shape (n,), optional
+        Whether each column is used.
 
     Returns
     -------
@@ -89,7 +92,7 @@ def estimate_rank(
     (7, 7)
     """
     check_count(most, "most", least=2)
-    data = as_matrix(M, negative).sampled(random_state).in_range()
+    data = as_matrix(M, negative, mask=mask).bare().sampled(random_state).in_range()
     m, n = data.shape
     options: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs}
     squares = squared_spectrum(data)
