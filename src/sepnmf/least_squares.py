@@ -121,9 +121,13 @@ def nnls(
             f"W and M must have the same number of rows, got {basis.shape[0]} and {matrix.shape[0]}."
         )
     atoms = Atoms.of(basis)
-    weights = partial(weights_of_columns, atoms, method=method, sum_to_one=sum_to_one, tol=tol, most=max_iter)
-    H = matrix.map_columns(weights, basis.shape[1], matrix.dtype)
-    wrap = None if matrix.columns is None else matrix.columns.wrap
+    options: dict[str, Any] = {"method": method, "sum_to_one": sum_to_one, "tol": tol, "most": max_iter}
+    if matrix.is_tall:  # columns that are too long to be held: products with Q are added up row by row
+        H = weights_of_coordinates(atoms, matrix.products_with(atoms.Q).T, matrix.dtype, **options)
+        H = H if matrix.columns is None else matrix.columns.spread(H, np.nan)
+    else:
+        H = matrix.map_columns(partial(weights_of_columns, atoms, **options), basis.shape[1], matrix.dtype)
+    wrap = None if matrix.columns is None or isinstance(M, Matrix) else matrix.columns.wrap
     return H if wrap is None else wrap(H)
 
 
@@ -157,6 +161,22 @@ def weights_of_columns(
 ) -> Floats:
     """Return the nonnegative weights of some columns, r × n, in their own type."""
     coordinates = np.asarray(columns.inner(atoms.Q.astype(columns.dtype)), dtype=np.float64)
+    return weights_of_coordinates(
+        atoms, coordinates, columns.dtype, method=method, sum_to_one=sum_to_one, tol=tol, most=most
+    )
+
+
+def weights_of_coordinates(
+    atoms: Atoms,
+    coordinates: Floats,
+    dtype: np.dtype[Any],
+    *,
+    method: str,
+    sum_to_one: bool,
+    tol: float,
+    most: int,
+) -> Floats:
+    """Return the weights of columns, given by their inner products with Q (overwritten), n × r."""
     if sum_to_one:
         H = hull_weights(atoms.rows, coordinates / atoms.unit)
     else:
@@ -165,7 +185,7 @@ def weights_of_columns(
         exact = method == "exact"
         H = cone_weights(atoms.rows, coordinates) if exact else hals(atoms.rows, coordinates, tol, most)
         H *= height / atoms.unit
-    return H.T.astype(columns.dtype, order="C")
+    return H.T.astype(dtype, order="C")
 
 
 # What is left unexplained ------------------------------------------------------------------------------
@@ -244,6 +264,7 @@ def checked_unexplained(matrix: Matrix, W: Floats) -> tuple[Unexplained, float]:
 
 def explained_share(matrix: Matrix, anchors: Ints) -> float:
     """Return the relative approximation of all columns by some of them, given by the caller's indices."""
+    matrix = matrix.with_few_rows()
     left, _ = checked_unexplained(matrix, matrix.at(anchors))
     if left.total == 0:
         raise ValueError("M is zero, where the relative approximation error is not defined.")

@@ -89,7 +89,7 @@ def select(
     if isinstance(r, str) and r != "auto":
         raise ValueError(f'r must be an integer or "auto", got {r!r}.')
     given = as_matrix(M, options.get("negative", "error"), mask=mask, row_mask=row_mask)
-    matrix = given.bare()
+    matrix = given.bare().with_few_rows()
     rank = number_of_anchors(matrix, shared) if isinstance(r, str) else r
     sel = record(matrix, rank, **options)
     if refine:

@@ -5,6 +5,7 @@ How chunks are read, where functions run and what happens when a worker is lost 
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from functools import cached_property, reduce
 from operator import methodcaller
 from typing import Any
@@ -18,14 +19,15 @@ from sepnmf._typing import Floats, Ints, Seed
 from sepnmf._validation import check_generator, computing_dtype, negative_entries, not_finite
 from sepnmf.matrix._checks import checked, checked_kind
 from sepnmf.matrix._columns import Columns
-from sepnmf.matrix._dense import Dense, InMemory
+from sepnmf.matrix._dense import InMemory
 from sepnmf.matrix._held import Held
 from sepnmf.matrix._lazy import chunked_mask, kept_columns, with_whole_columns
 from sepnmf.matrix._matrix import Matrix, Negative
 from sepnmf.matrix._passes import WIDEST, Block, Change, Reducer, join_chunks, scan_block
 from sepnmf.matrix._reducers import Drawn, Entries, Extent, Inspection, Means, concatenated, first_position
-from sepnmf.matrix._sparse import Sparse
+from sepnmf.matrix._sparse import as_in_memory
 from sepnmf.matrix._stored import dask_array
+from sepnmf.matrix._tall import FewRows, is_tall, products_with, with_few_rows
 
 SMALL = 20_000_000  # entries; up to here a matrix may be loaded
 SAMPLE = 20_000  # columns of a random sample
@@ -112,6 +114,31 @@ class Chunked(Matrix):
     def normalised(self, kind: str) -> "Chunked":
         return self if kind == "none" else self.changed(methodcaller("normalised", kind))
 
+    @property
+    def is_tall(self) -> bool:
+        return is_tall(self.given)
+
+    def with_few_rows(self) -> Matrix:
+        if not self.is_tall:
+            return self
+        matrix: InMemory = self.few_rows
+        for change in self.changes:
+            matrix = change(matrix)
+        return replace(matrix, columns=self.columns)
+
+    @cached_property
+    def few_rows(self) -> FewRows:
+        """A matrix with the products of the columns; one pass."""
+        return with_few_rows(self.given, self.negative, self.kept)
+
+    @property
+    def kept(self) -> Ints | None:
+        """Indices of the columns that are used; None if all are."""
+        return None if self.mask is None else np.flatnonzero(self.mask)
+
+    def products_with(self, Q: Floats) -> Floats:
+        return products_with(self.given, Q, self.negative, self.kept)
+
     def part(self, columns: Ints) -> "Chunked":
         other = Chunked(self.array[:, columns], self.negative)
         other.changes, other.scale = self.changes, self.scale
@@ -137,6 +164,8 @@ class Chunked(Matrix):
 
     def sampled(self, random_state: Seed) -> InMemory:
         """Return some twenty thousand columns drawn at random, checked; one pass."""
+        if self.is_tall:
+            return self.few_rows
         held: Held = self.scan(Drawn(self.random_sample(check_generator(random_state))))[0]
         return checked(held.columns, self.negative)
 
@@ -281,13 +310,6 @@ class Chunked(Matrix):
         )
 
 
-def in_memory_chunk(chunk: Any) -> InMemory:
-    """Return a chunk of a Dask array as a matrix."""
-    if isinstance(chunk, np.ndarray):
-        return Dense(chunk)
-    return Sparse(sparse.csc_array(chunk.tocsc()))
-
-
 def computed(tasks: list[Any]) -> list[Any]:
     """Return the results of tasks."""
     from dask import compute  # type: ignore[attr-defined]
@@ -306,7 +328,7 @@ def on_one_core(
 ) -> Any:
     """Call a function of a chunk, with BLAS on one thread: Dask has a task for every core."""
     with SingleBLAS(), np.errstate(all="ignore"):
-        block = Block(int(starts[block_id[1]]), in_memory_chunk(chunk), changes)
+        block = Block(int(starts[block_id[1]]), as_in_memory(chunk), changes)
         return boxed(function(block, argument))
 
 
@@ -324,7 +346,7 @@ def on_columns(
     `shape` has the number of rows and the type of the result.
     """
     used = np.arange(chunk.shape[1]) if mask is None else np.flatnonzero(mask[0])
-    stored = in_memory_chunk(chunk if mask is None else chunk[:, used])
+    stored = as_in_memory(chunk if mask is None else chunk[:, used])
     first = block_info[0]["array-location"][1][0]
     if not np.isfinite(stored.values.sum(dtype=np.float64)):
         found = stored.entries_where(lambda values: ~np.isfinite(values))

@@ -64,6 +64,14 @@ def container_of(M: Any, name: str = "M") -> Container:
     return Container(M)
 
 
+def labelled(X: Any) -> Container | None:
+    """Return what X holds if scikit-learn does not know its kind: a labelled or masked array, AnnData."""
+    if type(X).__module__.partition(".")[0] in ("pandas", "polars"):
+        return None
+    container = container_of(X, "X")
+    return None if container.take is None else container
+
+
 def take_columns(M: Any, columns: Ints) -> Any:
     """Return columns of M in a container of the same kind."""
     container = container_of(M)

@@ -68,6 +68,11 @@ class Dense(Matrix):
         dtype: np.dtype[Any] = self.array.dtype
         return dtype
 
+    @property
+    def height(self) -> int:
+        """Number of rows of the data, which may be more than are in memory (`FewRows`)."""
+        return self.shape[0]
+
     # Columns -----------------------------------------------------------------------------------------
 
     @property
@@ -214,6 +219,10 @@ class Dense(Matrix):
             part = np.asarray(self.array[:, block] if m <= n else self.array[block].T, np.float64)
             gram += part @ part.T
         return gram
+
+    def column_products(self) -> Floats:
+        """Return MᵀM, dense."""
+        return np.asarray(self.array.T @ self.array)
 
     def outside_span(self, columns: Ints, negligible: float) -> Floats:
         """Return what the squared norm of each column has outside the span of some of them.

@@ -127,6 +127,19 @@ class Matrix(ABC):
         what the reducers make of it: None if the entries were divided, so that they have to be read again.
         """
 
+    @property
+    def is_tall(self) -> bool:
+        """Whether the columns are few, and too long to be held, so that only their products are."""
+        return False
+
+    def products_with(self, Q: Floats) -> Floats:
+        """Return QᵀM of a matrix that is tall; one pass over its rows."""
+        raise NotImplementedError
+
+    def with_few_rows(self) -> "Matrix":
+        """Return a matrix whose columns have the same lengths and angles, if they are too long to be held."""
+        return self
+
     def dense(self) -> Floats:
         """Return all entries as one dense array, or say why that cannot be done."""
         return self.in_memory().dense()

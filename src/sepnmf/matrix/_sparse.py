@@ -93,6 +93,9 @@ class Sparse(Dense):
         wide = self.array.astype(np.float64)
         return np.asarray((wide @ wide.T if m <= n else wide.T @ wide).toarray())
 
+    def column_products(self) -> Floats:
+        return np.asarray((self.array.T @ self.array).toarray())
+
     def span_coordinates(self, columns: Ints, negligible: float) -> Floats:
         W = self.part(columns)
         # From inner products with the columns, for an orthonormal basis would be dense.
@@ -143,3 +146,8 @@ class Sparse(Dense):
         zeros = size - int(np.count_nonzero(values))
         outside = {"initial": 0} if values.size < size else {}
         return float(values.min(**outside)), float(values.max(**outside)), zeros
+
+
+def as_in_memory(chunk: Any) -> Dense:
+    """Return a chunk of a Dask array as a matrix."""
+    return Dense(chunk) if isinstance(chunk, np.ndarray) else Sparse(sparse.csc_array(chunk))

@@ -125,7 +125,7 @@ class Method:
         negative = options.get("negative", self.default("negative", "error"))
         given = as_matrix(M, negative, mask=mask, row_mask=row_mask)
         r = check_rank(r, given.shape[1])
-        matrix = given.bare()
+        matrix = given.bare().with_few_rows()
         if not matrix.lazy:
             sel = self.function(matrix, r, *args, **options)
         elif self.in_chunks is not None:

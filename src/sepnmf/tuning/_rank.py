@@ -93,7 +93,7 @@ def estimate_rank(
     """
     check_count(most, "most", least=2)
     data = as_matrix(M, negative, mask=mask).bare().sampled(random_state).in_range()
-    m, n = data.shape
+    m, n = data.height, data.shape[1]
     options: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs}
     squares = squared_spectrum(data)
     k, edges = white_rank(squares, m, n) if squares is not None else (min(m, n), np.empty(0))
