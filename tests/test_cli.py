@@ -382,7 +382,7 @@ def test_compare_leaves_out_what_would_take_minutes(monkeypatch):
     M, _ = planted(40)
     rows = {row["method"]: row for row in overview.compare(M, 3)}
     assert set(rows) == set(ready_methods())
-    assert "over 10 columns" in rows["merit"]["failure"]
+    assert "more than 10 columns" in rows["merit"]["failure"]
     assert rows["auto"]["fit"] == pytest.approx(1.0)
 
 

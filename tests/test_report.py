@@ -603,7 +603,7 @@ def test_heads_sort_the_table_and_failures_come_last(page):
     table.locator("thead th", has_text="method").get_by_role("button").press("Enter")
     assert methods.all_inner_texts() == ["auto", "hottopixx", "spa", "vca"]
     assert head.get_attribute("aria-sort") is None
-    assert "No answer: too many columns." in table.inner_text()
+    assert "No result: too many columns." in table.inner_text()
 
 
 def test_a_click_on_a_map_shows_it_large(page):
@@ -786,7 +786,7 @@ def test_the_keyboard_reaches_the_contents_first(page):
 def test_without_a_script_the_values_are_in_tables(visit):
     page = visit(make_contents(), java_script_enabled=False)
     place = page.locator("#spectra .place")
-    assert "takes JavaScript" in place.inner_text()
+    assert "needs JavaScript" in place.inner_text()
     page.locator("#spectra summary").click()
     assert page.locator("#spectra td", has_text="990").is_visible()
     assert page.locator(".thumbs img").count() == 3
