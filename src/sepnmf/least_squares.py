@@ -198,7 +198,7 @@ class Unexplained:
     Attributes
     ----------
     residual : float
-        Σ_j min_{h ≥ 0} ‖m_j − Wh‖².
+        Σ_j min_{h ≥ 0} ‖m_j − Wh‖², with Σh = 1 if that was asked for.
     total : float
         ‖M‖²_F.
     squared_weights : float
@@ -224,10 +224,11 @@ class Misfit(Reducer[Unexplained]):
 
     atoms: Atoms
     most: int
+    sum_to_one: bool = False
 
     def more(self, found: Unexplained | None, part: Part) -> Unexplained:
         """Return what is left of the parts so far, and of one more."""
-        E, H = squared_misfits(part.columns, self.atoms)
+        E, H = squared_misfits(part.columns, self.atoms, self.sum_to_one)
         known = found is not None and len(found.worst.values) == self.most
         worst = np.flatnonzero(found.worst.values[-1] < E) if found and known else np.arange(len(E))
         worst = worst[np.argsort(-E[worst], kind="stable")][: self.most]
@@ -246,20 +247,21 @@ class Misfit(Reducer[Unexplained]):
         )
 
 
-def unexplained(matrix: Matrix, W: Floats, most: int = 1) -> Unexplained:
+def unexplained(matrix: Matrix, W: Floats, most: int = 1, sum_to_one: bool = False) -> Unexplained:
     """Return what the columns of W leave of all columns, and the `most` columns that are explained worst.
 
     One pass. The entries must be in the floating-point range (`Matrix.checked_scan`).
     """
-    left: Unexplained = matrix.scan(Misfit(Atoms.of(W), most))[0]
+    left: Unexplained = matrix.scan(Misfit(Atoms.of(W), most, sum_to_one))[0]
     return left
 
 
-def checked_unexplained(matrix: Matrix, W: Floats) -> tuple[Unexplained, float]:
+def checked_unexplained(matrix: Matrix, W: Floats, sum_to_one: bool = False) -> tuple[Unexplained, float]:
     """Return the same of entries that are checked, and divided by the number that is returned, if need be."""
-    scaled, results = matrix.checked_scan(Misfit(Atoms.of(W), 1))
+    scaled, results = matrix.checked_scan(Misfit(Atoms.of(W), 1, sum_to_one))
     factor = scaled.scale / matrix.scale
-    return (unexplained(scaled, W / factor) if results is None else results[0]), factor
+    left = unexplained(scaled, W / factor, 1, sum_to_one) if results is None else results[0]
+    return left, factor
 
 
 def explained_share(matrix: Matrix, anchors: Ints) -> float:
@@ -277,12 +279,12 @@ def residual_norm(matrix: Matrix, W: Floats) -> float:
     return float(np.sqrt(left.residual)) * factor
 
 
-def squared_misfits(columns: InMemory, atoms: Atoms) -> tuple[Floats, Floats]:
-    """Return min_{h ≥ 0} ‖m_j − Wh‖² of every column, and the weights.
+def squared_misfits(columns: InMemory, atoms: Atoms, sum_to_one: bool = False) -> tuple[Floats, Floats]:
+    """Return min_{h ≥ 0} ‖m_j − Wh‖² of every column, with Σh = 1 if asked for, and the weights.
 
     The misfit is computed from the columns themselves: a difference of squares loses half the digits.
     """
-    H = weights_of_columns(atoms, columns)
+    H = weights_of_columns(atoms, columns, sum_to_one=sum_to_one)
     rest = columns.take(slice(None)) - atoms.W @ H
     return np.einsum("ij,ij->j", rest, rest), H
 

@@ -1,12 +1,18 @@
 """The class `Data`: a matrix from a file, with the names of its rows and columns and its image shape."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sepnmf._typing import Floats, Ints
+from sepnmf.matrix import Matrix, Negative, as_matrix
+
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +35,12 @@ class Data:
         Numbers of lines and samples, if the columns are the pixels of an image.
     image_order : {"C", "F"}
         Order of the pixels: line by line (C), or sample by sample (F).
+    mask : ndarray of bool of shape (n,) or None
+        True for the columns that have data; None if all have.
+    row_mask : ndarray of bool of shape (m,) or None
+        True for the rows that are used; None if all are.
+    wavelength_unit : str
+        Unit of the wavelengths; empty if it is not known.
     """
 
     M: Any = field(repr=False)
@@ -39,6 +51,22 @@ class Data:
     wavelengths: tuple[float, ...] = field(default=(), repr=False)
     image_shape: tuple[int, int] | None = None
     image_order: Literal["C", "F"] = "C"
+    mask: Bools | None = field(default=None, repr=False)
+    row_mask: Bools | None = field(default=None, repr=False)
+    wavelength_unit: str = ""
+
+    def matrix(self, negative: Negative = "error") -> Matrix:
+        """Return the rows and columns that are used, as a `Matrix`."""
+        M = self.M if self.row_mask is None else self.M[np.flatnonzero(self.row_mask)]
+        return as_matrix(M if self.mask is None else M[:, np.flatnonzero(self.mask)], negative)
+
+    def used_row_names(self) -> tuple[str, ...]:
+        """Return the names of the rows that are used."""
+        return tuple(used(self.row_names, self.row_mask))
+
+    def used_wavelengths(self) -> tuple[float, ...]:
+        """Return the wavelengths of the bands that are used."""
+        return tuple(used(self.wavelengths, self.row_mask))
 
     def require_image(self) -> tuple[int, int]:
         """Return the numbers of lines and samples, or raise ValueError if the data are not an image."""
@@ -76,4 +104,11 @@ class Data:
             column_names=self.row_names,
             wavelengths=(),
             image_shape=None,
+            mask=self.row_mask,
+            row_mask=self.mask,
         )
+
+
+def used(items: Sequence[Any], mask: Bools | None) -> Iterable[Any]:
+    """Return the items whose mask is True."""
+    return items if mask is None else compress(items, mask)
