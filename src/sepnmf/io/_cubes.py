@@ -115,7 +115,7 @@ def read_maps(path: Path, step: int) -> Floats:
     ndarray of shape (r, lines, samples)
     """
     if is_zarr(path):
-        return read_pixels(path, slice(None, None, step), slice(None, None, step))
+        return read_pixels(path, "lsb", slice(None, None, step), slice(None, None, step))
     is_npy = path.suffix == ".npy"
     stored = stored_npy(path)[0] if is_npy else stored_envi(path, read_header(path), data_beside(path))
     # One line at a time: pages of a memory map that have been read count as memory.
