@@ -16,6 +16,7 @@ from sepnmf.io._arrays import read_npy, read_npz
 from sepnmf.io._cubes import read_maps, write_cube
 from sepnmf.io._data import Data
 from sepnmf.io._envi import header_beside, read_envi
+from sepnmf.io._geotiff import read_geotiff
 from sepnmf.io._market import read_mtx
 from sepnmf.io._masks import with_masks
 from sepnmf.io._matlab import read_mat
@@ -41,6 +42,8 @@ READERS: dict[str, Callable[..., Data]] = {
     ".hdr": read_envi,
     ".mtx": read_mtx,
     ".zarr": read_zarr,
+    ".tif": read_geotiff,
+    ".tiff": read_geotiff,
 }
 
 
@@ -62,12 +65,12 @@ def read(
     r"""Read a matrix from a file, or an image, whose pixels become the columns of a matrix.
 
     The format is determined by the file name extension: .npy, .npz (arrays or a SciPy sparse matrix), .csv,
-    .tsv, .parquet, .mat (version 5 or 7.3), .hdr (ENVI; the path of the data file is accepted too), .mtx, or
-    .zarr, a folder with a Zarr array. (An image in Zarr is read fastest if its chunks contain whole lines.)
-    An array of two dimensions is a matrix. An array of three dimensions is an image of
-    lines × samples × bands, which becomes a matrix of bands × pixels. Numbers keep their type and are not
-    checked. ENVI, .npy and .zarr files of more than 500 MB as float64 become Dask arrays. Nothing is
-    unpickled.
+    .tsv, .parquet, .mat (version 5 or 7.3), .hdr (ENVI; the path of the data file is accepted too), .mtx,
+    .tif (GeoTIFF), or .zarr, a folder with a Zarr array. (An image in Zarr is read fastest if its chunks
+    contain whole lines.) An array of two dimensions is a matrix. An array of three dimensions is an image,
+    which becomes a matrix of bands × pixels. Numbers keep their type unless the file has a scale factor, and
+    are not checked. ENVI, GeoTIFF, .npy and .zarr files of more than 500 MB as float64 become Dask arrays.
+    Nothing is unpickled.
 
     Parameters
     ----------
