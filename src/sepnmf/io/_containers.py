@@ -266,5 +266,7 @@ def container_of(file: Path) -> Container:
     if location.is_dir():
         return Zarr(location)
     with location.open("rb") as stream:
-        is_old = stream.read(3) == b"CDF"
-    return NetCDF3(location) if is_old else HDF5(location)
+        start = stream.read(4)
+    if start == b"CDF\x05":
+        raise ValueError(f"{file.name} is of the NetCDF format CDF-5: convert it to NetCDF of version 4.")
+    return NetCDF3(location) if start.startswith(b"CDF") else HDF5(location)

@@ -70,6 +70,8 @@ def parsing(file: Path, kind: str) -> Iterator[None]:
         with without_warnings():
             yield
     except Exception as error:
+        if str(error).startswith(f"{file.name} cannot be read as "):
+            raise  # from inside
         raise ValueError(f"{file.name} cannot be read as {kind}: {one_line(error)}.") from error
 
 

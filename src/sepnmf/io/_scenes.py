@@ -63,7 +63,7 @@ def read_scene(
     letters, assumptions = find_axes(item.shape, axes, item.dims)
     shape, image_shape = as_image(item.shape, letters)
     nbytes = item.dtype.itemsize * prod(shape)
-    check_claim(nbytes, file)
+    check_claim(max(nbytes, item.dtype.itemsize * prod(item.chunks or ())), file)
     with parsing(file, container.kind):
         wavelengths, unit = wavelengths_of(container, items, item, letters)
         data = Data(

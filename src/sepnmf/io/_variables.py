@@ -84,6 +84,8 @@ def check_shape(shape: tuple[int, ...], file: Path) -> None:
             f"{file.name} contains an array of shape {shape}: expected a matrix (two dimensions) or an image "
             "(three dimensions, lines × samples × bands)."
         )
+    if 0 in shape:
+        raise ValueError(f"{file.name} is empty: its shape is {shape}.")
 
 
 def as_image(shape: tuple[int, ...], axes: str) -> tuple[tuple[int, int, int], tuple[int, int] | None]:
