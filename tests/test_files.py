@@ -20,13 +20,14 @@ from spectral.io import envi as spectral_envi
 import malformed
 from sepnmf.io import READERS, Data, read, read_maps, read_names, write_cube
 from sepnmf.io import _cubes as cubes
+from sepnmf.io import _filling as filling
 from sepnmf.io import _guards as guards
 from sepnmf.io import _memory as memory
 from sepnmf.io import _tables as tables
 from sepnmf.io._arrays import read_npy
 from sepnmf.io._cubes import write_region
 from sepnmf.io._envi import read_envi
-from sepnmf.io._zarrs import read_zarr
+from sepnmf.io._zarrs import read_zarr_array as read_zarr
 from sepnmf.matrix import CHUNK, LARGE, Stored, as_matrix
 
 RNG = np.random.default_rng(0)
@@ -487,7 +488,7 @@ def test_too_little_memory_is_refused(tmp_path, size):
 def test_what_is_read_at_once_takes_no_bounds(tmp_path, options):
     np.savez(tmp_path / "a.npz", M)
     with pytest.raises(
-        ValueError, match=rf"^{next(iter(options))} is for \.npy, \.hdr and \.zarr, and the file"
+        ValueError, match=rf"^{next(iter(options))} is for \.npy, \.hdr, \.zarr.* and [.\w]+, and the file"
     ):
         read(tmp_path / "a.npz", **options)
 
@@ -573,9 +574,9 @@ def test_a_damaged_chunk_is_found_when_it_is_read_and_told_in_one_line(tmp_path)
 
 
 def test_shape_makes_the_columns_pixels(tmp_path):
-    np.save(tmp_path / "a.npy", CUBE.reshape(12, 6, order="F").T)
+    np.save(tmp_path / "a.npy", BY_PIXEL)
     data = read(tmp_path / "a.npy", shape=(3, 4))
-    assert (data.image_shape, data.image_order) == ((3, 4), "F")
+    assert (data.image_shape, data.image_order) == ((3, 4), "C")
     assert_same(data.picture(data.M[5]), CUBE[:, :, 5])
     with pytest.raises(ValueError, match="shape must be an integer"):
         read(tmp_path / "a.npy", shape=(0, 4))
@@ -636,7 +637,7 @@ def bad_files(tmp_path_factory):
 def test_there_are_a_hundred_malformed_files_of_every_kind(bad_files):
     _, files = bad_files
     assert len({path for _, path, _ in files}) == len({name for name, _, _ in files}) == len(files) >= 100
-    assert {path.suffix for _, path, _ in files} >= set(READERS)
+    assert {path.suffix for _, path, _ in files} >= set(READERS) - {".tif", ".tiff"}
     assert sum(path.stat().st_size for _, path, _ in files if path.is_file()) < 50e6
 
 
@@ -776,7 +777,7 @@ def test_maps_of_arrays_are_arrays(tmp_path, suffix, lazy, order):
 def test_maps_without_an_image_are_a_table(tmp_path, name):
     like = Data(M=np.ones((6, 12)), file=tmp_path / name, column_names=tuple("abcdefghijkl"))
     path = write_cube(tmp_path / "maps", H, like, NAMES)
-    frame = pd.read_csv(path, index_col=0)
+    frame = pd.read_csv(path, index_col=0, float_precision="round_trip")
     np.testing.assert_allclose(frame.to_numpy(), H, rtol=1e-15)
     assert list(frame.index) == NAMES
     assert list(frame.columns) == list("abcdefghijkl")
@@ -821,7 +822,7 @@ def test_a_task_that_is_repeated_does_no_harm(tmp_path, monkeypatch, suffix):
         write(*rest)
         write(*rest)
 
-    monkeypatch.setattr(cubes, "write_chunk", twice)
+    monkeypatch.setattr(filling, "write_chunk", twice)
     like = Data(M=np.ones((6, 12)), file=tmp_path / f"a{suffix}", image_shape=(3, 4))
     path = write_cube(tmp_path / "maps", lazy_or_not(H, True), like, NAMES)
     assert_same(read(path).M, H)

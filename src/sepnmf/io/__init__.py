@@ -9,18 +9,26 @@ from collections.abc import Callable
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sepnmf._validation import check_count
 from sepnmf.io._arrays import read_npy, read_npz
 from sepnmf.io._cubes import read_maps, write_cube
 from sepnmf.io._data import Data
 from sepnmf.io._envi import header_beside, read_envi
+from sepnmf.io._geotiff import read_geotiff
 from sepnmf.io._market import read_mtx
+from sepnmf.io._masks import with_masks
 from sepnmf.io._matlab import read_mat
 from sepnmf.io._memory import limits
 from sepnmf.io._tables import read_names, read_parquet, read_table
-from sepnmf.io._zarrs import is_zarr, read_zarr
+from sepnmf.io._zarrs import is_zarr
+from sepnmf.io._zarrs import read_zarr_array as read_zarr
+
+SAID_OF_ORDER = {
+    "C": "Pixels are taken line by line (order C, as in NumPy); --order F changes that.",
+    "F": "Pixels are taken sample by sample (order F, as in MATLAB); --order C changes that.",
+}
 
 __all__ = ["READERS", "Data", "read", "read_maps", "read_names", "write_cube"]
 
@@ -34,6 +42,8 @@ READERS: dict[str, Callable[..., Data]] = {
     ".hdr": read_envi,
     ".mtx": read_mtx,
     ".zarr": read_zarr,
+    ".tif": read_geotiff,
+    ".tiff": read_geotiff,
 }
 
 
@@ -44,18 +54,23 @@ def read(
     header: bool | None = None,
     index: bool | None = None,
     shape: tuple[int, int] | None = None,
+    order: str | None = None,
+    axes: str | None = None,
+    nodata: float | str | None = None,
+    mask: str | os.PathLike[str] | None = None,
+    bands: str | None = None,
     in_parts: bool = False,
     memory: int | str | None = None,
 ) -> Data:
     r"""Read a matrix from a file, or an image, whose pixels become the columns of a matrix.
 
     The format is determined by the file name extension: .npy, .npz (arrays or a SciPy sparse matrix), .csv,
-    .tsv, .parquet, .mat (version 5 or 7.3), .hdr (ENVI; the path of the data file is accepted too), .mtx, or
-    .zarr, a folder with a Zarr array. (An image in Zarr is read fastest if its chunks contain whole lines.)
-    An array of two dimensions is a matrix. An array of three dimensions is an image of
-    lines × samples × bands, which becomes a matrix of bands × pixels. Numbers keep their type and are not
-    checked. ENVI, .npy and .zarr files of more than 500 MB as float64 become Dask arrays. Nothing is
-    unpickled.
+    .tsv, .parquet, .mat (version 5 or 7.3), .hdr (ENVI; the path of the data file is accepted too), .mtx,
+    .tif (GeoTIFF), or .zarr, a folder with a Zarr array. (An image in Zarr is read fastest if its chunks
+    contain whole lines.) An array of two dimensions is a matrix. An array of three dimensions is an image,
+    which becomes a matrix of bands × pixels. Numbers keep their type unless the file has a scale factor, and
+    are not checked. ENVI, GeoTIFF, .npy and .zarr files of more than 500 MB as float64 become Dask arrays.
+    Nothing is unpickled.
 
     Parameters
     ----------
@@ -67,8 +82,22 @@ def read(
         Whether the first line and the first column of a .csv or .tsv file contain names; by default, this
         is detected from whether they are numbers.
     shape : tuple of two ints, optional
-        Numbers of lines and samples, if the columns of a matrix are the pixels of an image in column-major
-        order, as in MATLAB.
+        Numbers of lines and samples, if the columns of a matrix are the pixels of an image.
+    order : {"C", "F"}, optional
+        Order of these pixels: line by line (C), as in ``cube.reshape(-1, bands).T`` of NumPy, or sample by
+        sample (F), as in MATLAB. The default is F for .mat files and C for all others.
+    axes : str, optional
+        Order of the axes of an array of three dimensions, such as "bands,lines,samples"; by default the names
+        of its dimensions determine it, and without names it is "lines,samples,bands".
+    nodata : float or str, optional
+        Number that means "no data", or "nan", in place of the one that the file declares. It is compared with
+        the numbers in the file, before scale factors. Bands without data in all pixels that have data
+        somewhere are left out; then pixels without data in one of the other bands.
+    mask : path, optional
+        A file with lines × samples numbers, or with one number per column. Where it is zero or NaN, pixels
+        are left out.
+    bands : str, optional
+        Bands (rows) that are used, such as "1-100,115-150". They are counted from 1.
     in_parts : bool, default False
         Whether ENVI, .npy and .zarr files of any size become Dask arrays, for use on a cluster.
     memory : int or str, optional
@@ -107,7 +136,7 @@ def read(
             f"{path.name} has an unknown format: expected {', '.join(READERS)}, or an ENVI data file with "
             "its .hdr file in the same folder."
         )
-    named: dict[str, Any] = {"variable": variable, "header": header, "index": index}
+    named: dict[str, Any] = {"variable": variable, "header": header, "index": index, "axes": axes}
     options = {name: value for name, value in named.items() if value is not None}
     for name in options:
         check_option(name, name, kind, path)
@@ -121,7 +150,22 @@ def read(
     if envi_header is not None:
         options["data"] = path
     data = READERS[kind](envi_header or path, **options)
-    return data if shape is None else with_shape(data, shape)
+    if axes is not None and data.image_shape is None:
+        raise ValueError(f"axes is for arrays of three dimensions, and {data.file.name} has a matrix.")
+    if shape is not None or order is not None or data.image_order == "F":
+        data = with_shape(data, shape, order)
+    return with_masks(data, read_plainly, nodata=nodata, mask=mask, bands=bands)
+
+
+def read_plainly(path: Path) -> Data:
+    """Read the numbers of a mask file, without a nodata value or a scale factor."""
+    check_file(path)
+    envi_header = None if kind_of(path) in READERS else header_beside(path)
+    if envi_header is not None:
+        return read_envi(envi_header, data=path)
+    if kind_of(path) not in READERS:
+        raise ValueError(f"{path.name} has an unknown format: expected {', '.join(READERS)}.")
+    return READERS[kind_of(path)](path)
 
 
 def check_option(option: str, parameter: str, kind: str, path: Path) -> None:
@@ -148,14 +192,29 @@ def check_file(path: Path) -> None:
         pass
 
 
-def with_shape(data: Data, shape: tuple[int, int]) -> Data:
-    """Return `data` as an image of this shape, with pixels in column-major order."""
-    lines, samples = (check_count(size, "shape") for size in shape)
-    n = data.M.shape[1]
-    if data.image_shape is not None and data.image_order == "C":
+def with_shape(data: Data, shape: tuple[int, int] | None, order: str | None) -> Data:
+    """Return `data` as an image of this shape; by default, pixels of .mat files are in MATLAB's order."""
+    if order is not None and order not in ("C", "F"):
+        raise ValueError(f'order must be "C" or "F", got {str(order)[:40]!r}.')
+    if shape is None and (data.image_shape is None or data.image_order == "C"):
+        raise ValueError(
+            f"order is for columns that are pixels: give shape too, or omit it for {data.file.name}."
+        )
+    if shape is not None and data.image_shape is not None and data.image_order == "C":
         raise ValueError(f"{data.file.name} is already an image of shape {data.image_shape}: omit shape.")
+    lines, samples = (check_count(size, "shape") for size in shape or data.require_image())
+    n = data.M.shape[1]
     if lines * samples != n:
         raise ValueError(
             f"shape must have one pixel per column of {data.file.name}, {n}, got {lines} × {samples}."
         )
-    return replace(data, image_shape=(lines, samples), image_order="F")
+    chosen: Literal["C", "F"] = "F" if (order or default_order(data)) == "F" else "C"
+    said = () if order else (SAID_OF_ORDER[chosen],)
+    return replace(
+        data, image_shape=(lines, samples), image_order=chosen, assumptions=data.assumptions + said
+    )
+
+
+def default_order(data: Data) -> str:
+    """Return the order of pixels of a format: MATLAB's, or that of all others."""
+    return "F" if data.file.suffix.lower() == ".mat" else "C"

@@ -1,10 +1,7 @@
 """Writers of abundance maps, in the format of the file from which the data were read."""
 
 import csv
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -16,10 +13,15 @@ from scipy import io
 from sepnmf._typing import Floats
 from sepnmf.io._arrays import stored_npy
 from sepnmf.io._data import Data
-from sepnmf.io._envi import INTERLEAVES, axes_of, data_beside, read_header, stored_envi
+from sepnmf.io._envi import INTERLEAVES, axes_of, data_beside, number, read_header, stored_envi
+from sepnmf.io._filling import appended, fill, nodata_of, order_of, replacing, write_pixels
+from sepnmf.io._geotiff import create_geotiff, opened, read_window
 from sepnmf.io._guards import needed
-from sepnmf.io._zarrs import has_metadata, is_zarr, open_array, read_pixels
+from sepnmf.io._nodata import as_text
+from sepnmf.io._zarrs import is_zarr, open_array, read_pixels
 from sepnmf.matrix import Stored, is_lazy
+
+__all__ = ["read_maps", "replacing", "write_cube"]
 
 # Fields of an ENVI header that are copied to the header of the maps.
 CARRIED = (
@@ -35,22 +37,37 @@ CARRIED = (
     "acquisition time",
 )
 
-SUFFIXES = (".npy", ".npz", ".mat", ".hdr", ".img", ".csv", ".tsv", ".parquet", ".mtx", ".zarr")
+SUFFIXES = (
+    ".npy",
+    ".npz",
+    ".mat",
+    ".hdr",
+    ".img",
+    ".tif",
+    ".tiff",
+    ".csv",
+    ".tsv",
+    ".parquet",
+    ".mtx",
+    ".zarr",
+)
 
 
 def write_cube(path: str | Path, H: Any, like: Data, names: Sequence[str]) -> Path:
     """Write abundance maps in the format of the file from which the data were read.
 
     ENVI, .npy, .zarr, .npz and .mat files contain an image of lines × samples × r (r × n if the data are not
-    an image). For other formats, a .csv table of r rows is written. A file appears only when it is complete.
+    an image), GeoTIFF files r bands. For other formats, a .csv table of r rows is written. Columns of NaN
+    have no data: they are NaN in the file, or the nodata value that ENVI and GeoTIFF files declare. A file
+    appears only when it is complete.
 
     Parameters
     ----------
     path : path
         Path of the output; a known extension is replaced by that of the format.
     H : ndarray or Dask array of shape (r, n)
-        Abundances. For ENVI, .npy and .zarr, the chunks of a Dask array are written as they are computed,
-        by threads or on a cluster whose workers find the folder under the same path.
+        Abundances. For ENVI, GeoTIFF, .npy and .zarr, the chunks of a Dask array are written as they are
+        computed, by threads or on a cluster whose workers find the folder under the same path.
     like : Data
         The data, as read by `read`.
     names : sequence of r str
@@ -91,6 +108,8 @@ def write_cube(path: str | Path, H: Any, like: Data, names: Sequence[str]) -> Pa
     suffix = like.file.suffix.lower()
     if suffix == ".hdr" and like.image_shape is not None:
         return write_envi(target, H, like, like.image_shape, names)
+    if suffix in (".tif", ".tiff") and like.image_shape is not None:
+        return write_geotiff(target, H, like, like.image_shape, names)
     if suffix == ".npy":
         return write_npy(target, H, like)
     if is_zarr(like.file):
@@ -101,7 +120,9 @@ def write_cube(path: str | Path, H: Any, like: Data, names: Sequence[str]) -> Pa
 
 
 def read_maps(path: Path, step: int) -> Floats:
-    """Read every step-th line and sample of maps that `write_cube` wrote as ENVI, .npy or .zarr.
+    """Read every step-th line and sample of maps that `write_cube` wrote as ENVI, .tif, .npy or .zarr.
+
+    Pixels without data are NaN.
 
     Parameters
     ----------
@@ -115,81 +136,27 @@ def read_maps(path: Path, step: int) -> Floats:
     ndarray of shape (r, lines, samples)
     """
     if is_zarr(path):
-        return read_pixels(path, slice(None, None, step), slice(None, None, step))
-    is_npy = path.suffix == ".npy"
-    stored = stored_npy(path)[0] if is_npy else stored_envi(path, read_header(path), data_beside(path))
+        return read_pixels(path, "lsb", slice(None, None, step), slice(None, None, step))
+    if path.suffix == ".tif":
+        with opened(path) as image:
+            nodata = image.nodata
+        return with_nan(read_window(path, slice(None, None, step), slice(None, None, step)), nodata)
+    nodata = None
+    if path.suffix == ".npy":
+        stored = stored_npy(path)[0]
+    else:
+        header = read_header(path)
+        stored, nodata = stored_envi(path, header, data_beside(path)), number(header, "data ignore value")
     # One line at a time: pages of a memory map that have been read count as memory.
     lines = [
         stored.read(slice(k, k + 1), slice(None, None, step)) for k in range(0, stored.image_shape[0], step)
     ]
-    return np.concatenate(lines, axis=1)
+    return with_nan(np.concatenate(lines, axis=1), nodata)
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path, which replaces `path` when it has been written completely."""
-    part = appended(path, ".part")
-    remove(part)  # from a command that was killed
-    try:
-        yield part
-        if not (path.is_dir() and has_metadata(path)):  # a folder is replaced only if it is a Zarr array
-            part.replace(path)
-            return
-        # A folder cannot be replaced in one step.
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as aside:
-            path.replace(Path(aside, path.name))
-            part.replace(path)
-    finally:
-        remove(part)
-
-
-def remove(path: Path) -> None:
-    """Remove a file or a folder if it exists."""
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def appended(path: Path, suffix: str) -> Path:
-    """Return `path` with a suffix added to its name."""
-    return path.with_name(path.name + suffix)
-
-
-def fill(H: Any, write: Callable[[int, Floats], None]) -> None:
-    """Call `write` with the index of the first column and the columns, for all columns of H.
-
-    A chunk of a Dask array is written by the task that computes it. If a worker is lost and its task is
-    repeated, the same numbers are written to the same place.
-    """
-    if not is_lazy(H):
-        write(0, H)
-        return
-    dask = needed("dask")
-    H = H.rechunk({0: -1}) if H.numblocks[0] > 1 else H
-    starts = np.cumsum([0, *H.chunks[1][:-1]])
-    task = dask.delayed(write_chunk, pure=False)
-    chunks = zip(starts, H.to_delayed().ravel(), strict=True)
-    dask.compute([task(write, int(start), numbers) for start, numbers in chunks])
-
-
-def write_chunk(write: Callable[[int, Floats], None], start: int, numbers: Floats) -> None:
-    """Write one chunk; progress bars count the tasks of this name."""
-    write(start, numbers)
-
-
-def write_pixels(stored: Stored, order: Literal["C", "F"], start: int, numbers: Floats) -> None:
-    """Write consecutive pixels into a file that has its final size."""
-    pixels = np.arange(start, start + numbers.shape[1])
-    line, sample = np.unravel_index(pixels, stored.image_shape, order=order)
-    image, mapped = stored.view("r+")
-    image[:, line, sample] = numbers
-    mapped.flush()
-
-
-def order_of(like: Data) -> Literal["C", "F"]:
-    """Return the order of the pixels; the columns of a matrix are lines of one pixel."""
-    return like.image_order if like.image_shape else "C"
+def with_nan(maps: Floats, nodata: float | None) -> Floats:
+    """Return maps with NaN in place of the nodata value."""
+    return maps if nodata is None else np.where(maps == np.asarray(nodata, maps.dtype), np.nan, maps)
 
 
 def write_envi(target: Path, H: Any, like: Data, image_shape: tuple[int, int], names: Sequence[str]) -> Path:
@@ -209,15 +176,29 @@ def write_envi(target: Path, H: Any, like: Data, image_shape: tuple[int, int], n
         "byte order": 0,
         "band names": [safe(name) for name in names],
     }
+    nodata = nodata_of(like)
+    if nodata is not None:
+        fields["data ignore value"] = as_text(nodata)
     image, text = appended(target, ".img"), appended(target, ".hdr")
     with replacing(image) as part, replacing(text) as part_of_text:
         shape = (len(names), lines, samples)
         stored = Stored.in_order(str(part.resolve()), np.dtype("<f4"), shape, axes)
         with part.open("wb") as stream:
             stream.truncate(stored.nbytes)
-        fill(H, partial(write_pixels, stored, order_of(like)))
+        fill(H, partial(write_pixels, stored, order_of(like), nodata))
         envi.write_envi_header(str(part_of_text), fields)
     return text
+
+
+def write_geotiff(
+    target: Path, H: Any, like: Data, image_shape: tuple[int, int], names: Sequence[str]
+) -> Path:
+    """Write maps as GeoTIFF: float32, on the ground of the input, with the names as descriptions."""
+    path, nodata = appended(target, ".tif"), nodata_of(like)
+    with replacing(path) as part:
+        stored = create_geotiff(part, like.file, image_shape, names, nodata)
+        fill(H, partial(write_pixels, stored, order_of(like), nodata))
+    return path
 
 
 def safe(name: str) -> str:
@@ -236,7 +217,7 @@ def write_npy(target: Path, H: Any, like: Data) -> Path:
         axes = "lsb" if like.image_shape else "bls"
         stored = Stored.in_order(str(part.resolve()), H.dtype, (r, lines, samples), axes, mapped.offset)
         del mapped
-        fill(H, partial(write_pixels, stored, order_of(like)))
+        fill(H, partial(write_pixels, stored, order_of(like), None))
     return path
 
 

@@ -33,7 +33,7 @@ def check_size(nbytes: int, file: Path) -> None:
     if nbytes > available_memory():
         raise ValueError(
             f"{file.name} would take {nbytes / 2**30:.1f} GiB of memory, more than is available: save the "
-            "data as .npy, .zarr or ENVI, which are read in chunks."
+            "data as .npy, .zarr, .tif or ENVI, which are read in chunks."
         )
 
 

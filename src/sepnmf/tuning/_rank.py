@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sepnmf._descent import noise_variance, squared_spectrum, white_rank
-from sepnmf._typing import Floats, Seed
+from sepnmf._typing import ArrayLike, Floats, Seed
 from sepnmf._validation import check_count
 from sepnmf.least_squares import unexplained
 from sepnmf.matrix import MatrixLike, Negative, as_matrix
@@ -95,6 +95,7 @@ def estimate_rank(
     negative: Negative = "error",
     random_state: Seed = 0,
     n_jobs: int | None = None,
+    mask: ArrayLike | None = None,
 ) -> RankEstimate:
     """Estimate how many anchors explain M, or between which numbers that lies.
 
@@ -116,6 +117,8 @@ def estimate_rank(
     random_state : None, int or numpy.random.Generator, default 0
     n_jobs : int, optional
         Threads, by default all cores.
+    mask : array_like of bool of shape (n,), optional
+        Whether each column is used.
 
     Returns
     -------
@@ -135,8 +138,8 @@ def estimate_rank(
     (7, 7)
     """
     check_count(most, "most", least=2)
-    data = as_matrix(M, negative).sampled(random_state).in_range()
-    m, n = data.shape
+    data = as_matrix(M, negative, mask=mask).bare().sampled(random_state).in_range()
+    m, n = data.height, data.shape[1]
     options: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs}
     squares = squared_spectrum(data)
     k, edges = white_rank(squares, m, n) if squares is not None else (min(m, n), np.empty(0))
