@@ -125,6 +125,8 @@ def test_arrays_of_other_libraries_are_read(kind):
         (cube().expand_dims("channel"), "several are known as spectral"),
         (anndata.AnnData(obs=pd.DataFrame(index=["a"])), "M has no X"),
         (cube()[0, 0], "must have 2 dimension"),
+        (cube().values, r"of an image of lines × samples × bands, pass M.reshape\(-1, 12\).T"),
+        (da.from_array(cube().values), r"pass M.reshape\(-1, 12\).T"),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_one_sentence(given, words):

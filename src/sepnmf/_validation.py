@@ -34,10 +34,18 @@ def check_real_array(A: ArrayLike, name: str, ndim: int = 2) -> NDArray[Any]:
     array = np.asarray(A)
     check_real(array.dtype, name)
     if array.ndim != ndim:
-        raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}.")
+        raise ValueError(wrong_dimensions(name, ndim, array.shape))
     if array.size == 0:
         raise ValueError(f"{name} is empty: its shape is {array.shape}.")
     return array
+
+
+def wrong_dimensions(name: str, ndim: int, shape: tuple[int, ...]) -> str:
+    """Return what to say of an array with another number of dimensions."""
+    said = f"{name} must have {ndim} dimension(s), got shape {shape}"
+    if ndim == 2 and len(shape) == 3:
+        return f"{said}: of an image of lines × samples × bands, pass {name}.reshape(-1, {shape[2]}).T."
+    return f"{said}."
 
 
 def has_not_finite(array: Floats) -> bool:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from sepnmf._validation import wrong_dimensions
 from sepnmf.matrix import _stored
 from sepnmf.matrix._stored import Stored, dask_array
 
@@ -41,7 +42,7 @@ def checked_lazy_array(M: Any) -> Any:
     """Return a Dask array of what is in M, if that is a matrix of real numbers, without its empty chunks."""
     array = lazy_array(M)
     if array.ndim != 2:
-        raise ValueError(f"M must have 2 dimension(s), got shape {array.shape}.")
+        raise ValueError(wrong_dimensions("M", 2, array.shape))
     if array.dtype.kind not in "fiub":
         raise ValueError(f"M must hold real numbers, got dtype {array.dtype}: convert it to float first.")
     if any(np.isnan(size) for size in array.shape):
