@@ -601,13 +601,17 @@ def test_an_unknown_ending_lists_the_known(tmp_path):
         ("spectral", "a.hdr"),
         ("dask", "a.npy"),
         ("zarr", "a.zarr"),
+        ("rasterio", "a.tif"),
+        ("h5py", "a.nc"),
+        ("xarray", "b.nc"),
     ],
 )
 def test_a_missing_library_is_named(tmp_path, monkeypatch, library, name):
     save_hdf5(tmp_path / "a.mat", False, A=M)
     np.save(tmp_path / "a.npy", M)
     (tmp_path / "a.zarr").mkdir()
-    for path in ("a.parquet", "a.hdr"):
+    (tmp_path / "b.nc").write_bytes(b"CDF\x01")
+    for path in ("a.parquet", "a.hdr", "a.tif", "a.nc"):
         (tmp_path / path).write_text("anything")
     for module in [m for m in sys.modules if m.split(".")[0] == library]:
         monkeypatch.delitem(sys.modules, module)
@@ -623,6 +627,7 @@ def test_importing_the_room_loads_nothing_heavy():
     code = (
         "import sys, sepnmf.io\n"
         "heavy = {'pandas', 'pyarrow', 'h5py', 'spectral', 'dask', 'zarr', 'numba', 'sklearn'}\n"
+        "heavy |= {'rasterio', 'xarray', 'h5netcdf'}\n"
         "heavy &= set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )

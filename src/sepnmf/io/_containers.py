@@ -177,6 +177,7 @@ class NetCDF3(Container):
 
     def items(self) -> dict[str, Item]:
         """Return all arrays."""
+        needed("xarray")  # or say so, not that the file cannot be read
         with parsing(self.file, self.kind), self.dataset() as content:
             found = {
                 str(name): Item(

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 from math import prod
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from numpy.typing import NDArray
 from sepnmf._typing import Bools
 from sepnmf.io._data import Data
 from sepnmf.io._enmap import metadata_beside, with_metadata
-from sepnmf.io._guards import check_claim, check_size, needed, parsing, without_warnings
+from sepnmf.io._guards import check_claim, check_size, in_one_line, needed, without_warnings
 from sepnmf.io._masks import with_columns, with_rows
 from sepnmf.io._scaling import scaling_of
 from sepnmf.io._variables import check_real
 from sepnmf.matrix import CHUNK, LARGE, Stored, in_chunks, native
 
 KIND = "a GeoTIFF image"
+OPENING = Lock()  # which warnings are suppressed is common to all threads
 STRIP = 2**20  # bytes of a strip of the maps that are written
 
 
@@ -67,9 +69,11 @@ def read_geotiff(file: Path, *, large: int = LARGE, chunk: int = CHUNK) -> Data:
 def opened(file: Path) -> Iterator[Any]:
     """Open a GeoTIFF file and no other format; errors of the library become one line."""
     rasterio = needed("rasterio")
-    with parsing(file, KIND):
+    with in_one_line(file, KIND):
         try:
-            with rasterio.open(file, driver="GTiff") as image:
+            with OPENING, without_warnings():  # that an image has no place on the ground
+                image = rasterio.open(file, driver="GTiff")
+            with image:
                 yield image
         except rasterio.errors.RasterioError as error:  # most say only "see previous exception"
             raise ValueError(str(error.__cause__ or error)) from error

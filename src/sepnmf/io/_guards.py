@@ -66,9 +66,15 @@ def one_line(error: BaseException) -> str:
 @contextmanager
 def parsing(file: Path, kind: str) -> Iterator[None]:
     """Convert any exception of a library into a one-line ValueError, and suppress warnings."""
+    with in_one_line(file, kind), without_warnings():
+        yield
+
+
+@contextmanager
+def in_one_line(file: Path, kind: str) -> Iterator[None]:
+    """Convert any exception of a library into a one-line ValueError."""
     try:
-        with without_warnings():
-            yield
+        yield
     except Exception as error:
         if str(error).startswith(f"{file.name} cannot be read as "):
             raise  # from inside
