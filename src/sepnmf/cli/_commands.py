@@ -276,6 +276,7 @@ def compare(
     """
     work.check_request(file, anchors, others=[mask])
     from sepnmf._overview import choose
+    from sepnmf.matrix import is_lazy
     from sepnmf.registry import find_method
 
     chosen = None if not methods else [find_method(name, "--method").name for name in methods]
@@ -296,9 +297,9 @@ def compare(
             axes=axes,
             order=order,
         )
-        M = work.matrix_of(data, negative, anchors)
-        if M.lazy:
+        if is_lazy(data.M):
             raise UserError(f"{file.name} is too large for a comparison: use sepnmf select.")
+        M = work.matrix_of(data, negative, anchors)
         r = work.number_of_anchors(M, anchors, seed)
         rows = work.compare_methods(data, M, r, chosen, normalize, seed)
         rows.sort(key=lambda row: (row["fit"] is None, -(row["fit"] or 0.0)))
