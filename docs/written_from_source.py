@@ -30,7 +30,11 @@ README_END = "<!-- methods: end -->"
 ROOMS = ["metrics", "datasets", "io", "report", "model", "tuning"]
 GALLERY = [
     "unmixing",
+    "geotiff",
     "anchor_words",
+    "scanpy_cells",
+    "hyperspy_decomposition",
+    "raman",
     "feature_selection",
     "choosing_the_method",
     "choosing_r",

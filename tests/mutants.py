@@ -186,7 +186,7 @@ MUTANTS = [
     ("matrix/_spectrum.py", "sums.count * np.outer", "np.outer"),
     ("matrix/_spectrum.py", "if found.is_sharp(k):", "if True:"),
     ("matrix/_spectrum.py", "begin = part.start - first * BLOCK", "begin = 0"),
-    ("least_squares.py", "a.residual + b.residual", "a.residual"),
+    ("least_squares/_unexplained.py", "a.residual + b.residual", "a.residual"),
     ("methods/_screening.py", "if rest.residual >= left.residual:", "if True:"),
     ("methods/_screening.py", "np.square(reach / lengths[nearest])", "np.square(reach)"),
     ("matrix/_reducers.py", "min(filter(None, (a.first_bad, b.first_bad)), default=None)", "a.first_bad"),

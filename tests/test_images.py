@@ -1,6 +1,8 @@
 """Images: what is not data is left out, what the file knows is used, what is assumed is said."""
 
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +12,15 @@ from dask import array as da
 from scipy import io, sparse
 from spectral.io import envi as spectral_envi
 
+import malformed_images
 from sepnmf.io import Data, read
 from sepnmf.io import _nodata as nodata_module
 from sepnmf.io._axes import axes_by_name
 from sepnmf.io._envi import read_envi
 from sepnmf.io._masks import with_masks
 from sepnmf.io._nodata import Nodata, without_nodata
+from sepnmf.io._zarrs import check_codecs
+from sepnmf.matrix import as_matrix
 
 RNG = np.random.default_rng(0)
 CUBE = RNG.integers(1, 1000, (5, 8, 6))  # lines × samples × bands
@@ -618,6 +623,21 @@ def test_a_zarr_of_pickles_is_refused_before_it_is_read(tmp_path, place):
     assert not (tmp_path / "unpickled").exists()
 
 
+def test_versions_of_zarr_that_would_unpickle_are_kept_from_it(tmp_path):
+    class Codec:
+        codec_id = "pickle"
+
+    class Array:
+        filters = None
+        compressor = Codec()
+
+    with pytest.raises(ValueError, match=r"^a\.zarr contains pickles, which sepnmf never unpickles"):
+        check_codecs(Array(), tmp_path / "a.zarr")
+    Array.filters, Array.compressor = [Codec()], None
+    with pytest.raises(ValueError, match="contains pickles"):
+        check_codecs(Array(), tmp_path / "a.zarr")
+
+
 # The class.
 
 
@@ -628,3 +648,59 @@ def test_a_transposed_image_keeps_what_is_left_out(tmp_path):
     np.testing.assert_array_equal(turned.mask, data.row_mask)
     np.testing.assert_array_equal(turned.row_mask, data.mask)
     assert turned.left_out == data.left_out
+
+
+# Files that must be refused.
+
+
+@pytest.fixture(scope="module")
+def bad_files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("malformed")
+    return folder, malformed_images.make_malformed(folder)
+
+
+def test_there_are_thirty_malformed_files_of_each_new_kind(bad_files):
+    _, kinds = bad_files
+    for files in kinds.values():
+        assert len({path for _, path, _ in files}) == len({name for name, _, _ in files}) == len(files) >= 30
+    suffixes = {path.suffix for files in kinds.values() for _, path, _ in files}
+    assert suffixes >= {*malformed_images.SUFFIXES, ".zarr", ".hdr"}
+
+
+@pytest.mark.parametrize("kind", ["geotiffs", "netcdfs", "zarr_groups", "libraries"])
+def test_malformed_images_are_refused_in_one_line_and_never_unpickled(bad_files, kind):
+    folder, kinds = bad_files
+    wrong = {}
+    for name, path, options in kinds[kind]:
+        try:
+            as_matrix(read(path, **options).M, "allow")
+        except (ValueError, OSError) as error:
+            if "\n" in str(error) or not str(error) or len(str(error)) > 600:
+                wrong[name] = str(error)
+        except Exception as error:
+            wrong[name] = repr(error)
+        else:
+            wrong[name] = "accepted"
+    assert not wrong
+    assert not (folder / "unpickled").exists()
+
+
+def test_bombs_among_images_are_refused_before_they_grow(bad_files):
+    _, kinds = bad_files
+    bombs = [path for files in kinds.values() for name, path, _ in files if "bomb" in name]
+    assert {path.suffix for path in bombs} == {".tif", ".nc"}
+    code = (
+        "import resource, sys\n"
+        "from sepnmf.io import read\n"
+        "import h5py, rasterio, xarray\n"
+        "start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "for path in sys.argv[1:]:\n"
+        "    try:\n"
+        "        read(path)\n"
+        "    except ValueError:\n"
+        "        continue\n"
+        "    raise AssertionError(path)\n"
+        "grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start\n"
+        "assert grown < 200_000, grown  # KiB\n"
+    )
+    subprocess.run([sys.executable, "-c", code, *map(str, bombs)], check=True)

@@ -9,9 +9,8 @@ from scipy import optimize, sparse
 from scipy.linalg import hilbert
 from sklearn.exceptions import ConvergenceWarning
 
-from sepnmf import least_squares
 from sepnmf._kernels import activeset, descent, pivoting
-from sepnmf.least_squares import hull_weights, nnls
+from sepnmf.least_squares import _solvers, hull_weights, nnls
 
 
 def scipy_nnls(W, M):
@@ -70,17 +69,15 @@ def test_every_route_gives_the_same_answer(limits, monkeypatch):
     data = list(problems(np.random.default_rng(2), 25, 8, 200))
     expected = [nnls(W, M) for W, M in data]
     for name, value in limits.items():
-        monkeypatch.setattr(least_squares, name, value)
+        monkeypatch.setattr(_solvers, name, value)
     for (W, M), H in zip(data, expected, strict=True):
         np.testing.assert_allclose(nnls(W, M), H, rtol=0, atol=1e-11 * H.max())
 
 
 def test_pivoting_finishes_nearly_all_well_conditioned_columns(monkeypatch):
     left_over = []
-    plain = least_squares.run_active_set
-    monkeypatch.setattr(
-        least_squares, "run_active_set", lambda *a: (left_over.append(len(a[1])), plain(*a))[1]
-    )
+    plain = _solvers.run_active_set
+    monkeypatch.setattr(_solvers, "run_active_set", lambda *a: (left_over.append(len(a[1])), plain(*a))[1])
     for W, M in problems(np.random.default_rng(3), 40, 10, 1000):
         nnls(W, M)
     assert sum(left_over) <= 10
@@ -295,7 +292,7 @@ def test_a_start_on_dependent_columns_does_no_harm(name):
     H = hull_weights(atoms, C, rng.dirichlet(np.ones(len(atoms)), 40))
     assert violation(atoms.T, C.T, H.T, sum_to_one=True) < 1e-12
     H = rng.random((40, len(atoms)))
-    least_squares.run_active_set(atoms, C, H, False)
+    _solvers.run_active_set(atoms, C, H, False)
     assert violation(atoms.T, C.T, H.T) < 1e-12
 
 

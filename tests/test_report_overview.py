@@ -57,6 +57,17 @@ def test_the_fit_of_extreme_entries_is_the_same(pixels, kind, sum_to_one):
     assert overview.fit_of(as_matrix(huge), pixels[:, :3] * 1e200, sum_to_one) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("sum_to_one", [False, True])
+def test_other_methods_are_compared_with_the_weights_asked_for(pixels, sum_to_one):
+    mask = np.arange(LINES * SAMPLES) != 5
+    M = np.where(mask, pixels, np.nan)
+    rows = overview.compare(as_matrix(M, mask=mask), 3, ["spa", "xray"], sum_to_one=sum_to_one)
+    for row in rows:
+        rest = (pixels - fitted(pixels[:, row["columns"]], pixels, sum_to_one))[:, mask]
+        expected = 1 - np.linalg.norm(rest) / np.linalg.norm(pixels[:, mask])
+        assert row["fit"] == pytest.approx(expected, abs=1e-7)
+
+
 def test_the_fit_of_nothing_is_refused():
     with pytest.raises(ValueError, match="M is zero"):
         overview.fit_of(as_matrix(np.zeros((3, 4))), np.ones((3, 1)))

@@ -13,7 +13,6 @@ from sepnmf.io._data import Data
 from sepnmf.least_squares import Atoms, checked_unexplained, nnls, squared_misfits
 from sepnmf.matrix import SMALL, Matrix, MatrixLike, Part, as_matrix, concatenated
 from sepnmf.matrix._reducers import PerColumn
-from sepnmf.metrics import rae
 from sepnmf.registry import find_method, ready_methods, select
 from sepnmf.selection import Selection
 from sepnmf.tuning import residual_curve
@@ -212,6 +211,7 @@ def compare(
     names: Iterable[str] | None = None,
     *,
     scale: bool = False,
+    sum_to_one: bool = False,
     random_state: int = 0,
     label: Callable[[int], str] = str,
     on_progress: Callable[[str, int, int], object] = lambda name, done, total: None,
@@ -219,10 +219,10 @@ def compare(
     """Run methods one after another on the same data.
 
     `names` are by default all methods that need no option and are fast for n columns. With `scale`,
-    columns are divided by their sums before the selection; the fit refers to the original columns. `label`
-    returns the label of a column. `on_progress` gets the name of the next method, and how many are done and
-    how many there are. Each row has "method", "columns", "anchors" (labels), "fit", "seconds", "status", and
-    "failure", the reason why there is no result, or None.
+    columns are divided by their sums before the selection; the fit refers to the original columns, with
+    weights that sum to one if `sum_to_one`. `label` returns the label of a column. `on_progress` gets the
+    name of the next method, how many are done and how many there are. Each row has "method", "columns",
+    "anchors" (labels), "fit", "seconds", "status", and "failure", the reason why there is no result, or None.
     """
     chosen = list(ready_methods() if names is None else names)
     matrix = as_matrix(M, "allow")
@@ -241,7 +241,7 @@ def compare(
             row |= {
                 "columns": sel.anchors.tolist(),
                 "anchors": [label(int(j)) for j in sel.anchors],
-                "fit": rae(matrix, sel.anchors),
+                "fit": fit_of(matrix, matrix.take(matrix.positions(sel.anchors)), sum_to_one),
                 "status": sel.status,
             }
         seconds = sel.seconds if sel is not None else time.perf_counter() - began

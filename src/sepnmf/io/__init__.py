@@ -1,4 +1,4 @@
-"""Readers and writers of files: npy, npz, csv, tsv, parquet, mat, ENVI, mtx and zarr.
+"""Readers and writers of files: npy, npz, csv, tsv, parquet, mat, ENVI, mtx, zarr, GeoTIFF and NetCDF.
 
 To add a format, write a reader in a file of its own and add it to `READERS`. The keyword arguments of a
 reader are the options of `read` that it accepts; `large` and `chunk` stand for `in_parts` and `memory`.
@@ -21,9 +21,9 @@ from sepnmf.io._market import read_mtx
 from sepnmf.io._masks import with_masks
 from sepnmf.io._matlab import read_mat
 from sepnmf.io._memory import limits
+from sepnmf.io._scenes import read_netcdf, read_zarr
 from sepnmf.io._tables import read_names, read_parquet, read_table
 from sepnmf.io._zarrs import is_zarr
-from sepnmf.io._zarrs import read_zarr_array as read_zarr
 
 SAID_OF_ORDER = {
     "C": "Pixels are taken line by line (order C, as in NumPy); --order F changes that.",
@@ -44,6 +44,11 @@ READERS: dict[str, Callable[..., Data]] = {
     ".zarr": read_zarr,
     ".tif": read_geotiff,
     ".tiff": read_geotiff,
+    ".nc": read_netcdf,
+    ".nc4": read_netcdf,
+    ".h5": read_netcdf,
+    ".hdf5": read_netcdf,
+    ".he5": read_netcdf,
 }
 
 
@@ -66,18 +71,19 @@ def read(
 
     The format is determined by the file name extension: .npy, .npz (arrays or a SciPy sparse matrix), .csv,
     .tsv, .parquet, .mat (version 5 or 7.3), .hdr (ENVI; the path of the data file is accepted too), .mtx,
-    .tif (GeoTIFF), or .zarr, a folder with a Zarr array. (An image in Zarr is read fastest if its chunks
-    contain whole lines.) An array of two dimensions is a matrix. An array of three dimensions is an image,
-    which becomes a matrix of bands × pixels. Numbers keep their type unless the file has a scale factor, and
-    are not checked. ENVI, GeoTIFF, .npy and .zarr files of more than 500 MB as float64 become Dask arrays.
-    Nothing is unpickled.
+    .tif (GeoTIFF), .nc, .nc4, .h5, .hdf5, .he5 (NetCDF or HDF5), or .zarr, a folder with a Zarr array or
+    group. (An image in Zarr is read fastest if its chunks contain whole lines.) An array of two dimensions is
+    a matrix. An array of three dimensions is an image, which becomes a matrix of bands × pixels. Numbers keep
+    their type unless the file has a scale factor, and are not checked. ENVI, GeoTIFF, NetCDF, HDF5, .npy and
+    .zarr files of more than 500 MB as float64 become Dask arrays. Nothing is unpickled.
 
     Parameters
     ----------
     file : path
         Path of the file.
     variable : str, optional
-        Name of the variable of a .npz or .mat file; by default the only matrix.
+        Name of the variable of a .npz, .mat, NetCDF or HDF5 file or of a Zarr group, with the path of its
+        group; by default the only matrix, or the only image.
     header, index : bool, optional
         Whether the first line and the first column of a .csv or .tsv file contain names; by default, this
         is detected from whether they are numbers.
@@ -99,9 +105,10 @@ def read(
     bands : str, optional
         Bands (rows) that are used, such as "1-100,115-150". They are counted from 1.
     in_parts : bool, default False
-        Whether ENVI, .npy and .zarr files of any size become Dask arrays, for use on a cluster.
+        Whether ENVI, GeoTIFF, NetCDF, HDF5, .npy and .zarr files of any size become Dask arrays, for use on a
+        cluster.
     memory : int or str, optional
-        Memory limit per machine for work on ENVI, .npy or .zarr files, in bytes or as text such as "2GB".
+        Memory limit per machine for work on such files, in bytes or as text such as "2GB".
         Data that exceed a quarter of it as float64 become Dask arrays, with chunks that fit the limit.
 
     Returns

@@ -59,18 +59,32 @@ def axes_by_name(names: Sequence[object] | None) -> str:
     return "".join(letter or next(missing) for letter in letters)
 
 
+def singletons(shape: Sequence[int], names: Sequence[object] | None) -> list[int]:
+    """Return axes of one entry, such as a time, that an array of many named dimensions can lose."""
+    if names is None:
+        return []
+    empty = [k for k, size in enumerate(shape) if size == 1 and not letter_of(names[k])]
+    return empty[: max(len(shape) - 3, 0)]
+
+
 def find_axes(
     shape: Sequence[int], axes: str | None = None, names: Sequence[object] | None = None
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the letters of the axes of an array of two or three dimensions, and what is assumed.
+    """Return the letters of the axes of a matrix or an image, and what is assumed.
 
-    They are those given by the user, those that the names of the dimensions say, or a default.
+    They are those given by the user, those that the names of the dimensions say, or a default. The letter of
+    an axis of one entry that is left out is "-".
     """
+    lost = singletons(shape, names)
+    if lost:
+        rest = [k for k in range(len(shape)) if k not in lost]
+        letters, said = find_axes([shape[k] for k in rest], axes, [(names or ())[k] for k in rest])
+        for k in lost:
+            letters = f"{letters[:k]}-{letters[k:]}"
+        return letters, said
     if axes is not None:
         if len(shape) != 3:
-            raise ValueError(
-                f"axes is for arrays of three dimensions, and this one has shape {tuple(shape)}."
-            )
+            raise ValueError(f"axes is for arrays of three dimensions, and this has shape {tuple(shape)}.")
         return parse_axes(axes), ()
     named = axes_by_name(names)
     if named:

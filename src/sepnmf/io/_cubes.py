@@ -1,7 +1,7 @@
 """Writers of abundance maps, in the format of the file from which the data were read."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -12,14 +12,16 @@ from scipy import io
 
 from sepnmf._typing import Floats
 from sepnmf.io._arrays import stored_npy
+from sepnmf.io._containers import Zarr, container_of
 from sepnmf.io._data import Data
 from sepnmf.io._envi import INTERLEAVES, axes_of, data_beside, number, read_header, stored_envi
 from sepnmf.io._filling import appended, fill, nodata_of, order_of, replacing, write_pixels
 from sepnmf.io._geotiff import create_geotiff, opened, read_window
 from sepnmf.io._guards import needed
 from sepnmf.io._nodata import as_text
-from sepnmf.io._zarrs import is_zarr, open_array, read_pixels
-from sepnmf.matrix import Stored, is_lazy
+from sepnmf.io._scene_maps import MAPS, in_whole_lines, write_netcdf, write_zarr_group
+from sepnmf.io._zarrs import is_zarr, open_zarr
+from sepnmf.matrix import Stored
 
 __all__ = ["read_maps", "replacing", "write_cube"]
 
@@ -37,37 +39,28 @@ CARRIED = (
     "acquisition time",
 )
 
-SUFFIXES = (
-    ".npy",
-    ".npz",
-    ".mat",
-    ".hdr",
-    ".img",
-    ".tif",
-    ".tiff",
-    ".csv",
-    ".tsv",
-    ".parquet",
-    ".mtx",
-    ".zarr",
-)
+# Extensions of scenes with many arrays, and of all formats.
+SCENES = (".nc", ".nc4", ".h5", ".hdf5", ".he5")
+TABLES = (".csv", ".tsv", ".parquet", ".mtx")
+SUFFIXES = (".npy", ".npz", ".mat", ".hdr", ".img", ".tif", ".tiff", ".zarr", *TABLES, *SCENES)
 
 
 def write_cube(path: str | Path, H: Any, like: Data, names: Sequence[str]) -> Path:
     """Write abundance maps in the format of the file from which the data were read.
 
     ENVI, .npy, .zarr, .npz and .mat files contain an image of lines × samples × r (r × n if the data are not
-    an image), GeoTIFF files r bands. For other formats, a .csv table of r rows is written. Columns of NaN
-    have no data: they are NaN in the file, or the nodata value that ENVI and GeoTIFF files declare. A file
-    appears only when it is complete.
+    an image), GeoTIFF files r bands, NetCDF files and Zarr groups r × lines × samples, with the coordinates
+    of the data. For other formats, a .csv table of r rows is written. Columns of NaN have no data: they are
+    NaN in the file, or the nodata value that ENVI and GeoTIFF files declare. A file appears only when it is
+    complete.
 
     Parameters
     ----------
     path : path
         Path of the output; a known extension is replaced by that of the format.
     H : ndarray or Dask array of shape (r, n)
-        Abundances. For ENVI, GeoTIFF, .npy and .zarr, the chunks of a Dask array are written as they are
-        computed, by threads or on a cluster whose workers find the folder under the same path.
+        Abundances. For ENVI, GeoTIFF, NetCDF, .npy and .zarr, the chunks of a Dask array are written as
+        they are computed, by threads or on a cluster whose workers find the folder under the same path.
     like : Data
         The data, as read by `read`.
     names : sequence of r str
@@ -105,22 +98,24 @@ def write_cube(path: str | Path, H: Any, like: Data, names: Sequence[str]) -> Pa
     target = Path(path)
     if target.suffix.lower() in SUFFIXES:
         target = target.with_suffix("")
+    return writer_of(like)(target, H, like, names)
+
+
+def writer_of(like: Data) -> Callable[[Path, Any, Data, Sequence[str]], Path]:
+    """Return the writer of the format of the data; a table if they are no image or the format has none."""
     suffix = like.file.suffix.lower()
-    if suffix == ".hdr" and like.image_shape is not None:
-        return write_envi(target, H, like, like.image_shape, names)
-    if suffix in (".tif", ".tiff") and like.image_shape is not None:
-        return write_geotiff(target, H, like, like.image_shape, names)
-    if suffix == ".npy":
-        return write_npy(target, H, like)
+    if like.image_shape is not None:
+        if is_scene(like.file) and like.variable:
+            return write_zarr_group if is_zarr(like.file) else write_netcdf
+        if suffix in (".hdr", ".tif", ".tiff"):
+            return write_envi if suffix == ".hdr" else write_geotiff
     if is_zarr(like.file):
-        return write_zarr(target, H, like, names)
-    if suffix in (".npz", ".mat"):
-        return write_variables(target, suffix, H, like, names)
-    return write_table(target, H, like, names)
+        return write_zarr
+    return {".npy": write_npy, ".npz": write_npz, ".mat": write_mat}.get(suffix, write_table)
 
 
 def read_maps(path: Path, step: int) -> Floats:
-    """Read every step-th line and sample of maps that `write_cube` wrote as ENVI, .tif, .npy or .zarr.
+    """Read every step-th line and sample of maps that `write_cube` wrote as ENVI, .tif, .nc, .npy or .zarr.
 
     Pixels without data are NaN.
 
@@ -135,8 +130,10 @@ def read_maps(path: Path, step: int) -> Floats:
     -------
     ndarray of shape (r, lines, samples)
     """
-    if is_zarr(path):
-        return read_pixels(path, "lsb", slice(None, None, step), slice(None, None, step))
+    if is_scene(path):
+        container = Zarr(path) if is_zarr(path) else container_of(path)
+        name, axes = (MAPS, "bls") if MAPS in container.items() else ("", "lsb")
+        return container.read_part(name, axes, slice(None, None, step), slice(None, None, step))
     if path.suffix == ".tif":
         with opened(path) as image:
             nodata = image.nodata
@@ -154,17 +151,22 @@ def read_maps(path: Path, step: int) -> Floats:
     return with_nan(np.concatenate(lines, axis=1), nodata)
 
 
+def is_scene(path: Path) -> bool:
+    """Return whether a path is of a NetCDF or HDF5 file, or of a Zarr array or group."""
+    return is_zarr(path) or path.suffix.lower() in SCENES
+
+
 def with_nan(maps: Floats, nodata: float | None) -> Floats:
     """Return maps with NaN in place of the nodata value."""
     return maps if nodata is None else np.where(maps == np.asarray(nodata, maps.dtype), np.nan, maps)
 
 
-def write_envi(target: Path, H: Any, like: Data, image_shape: tuple[int, int], names: Sequence[str]) -> Path:
+def write_envi(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
     """Write maps as ENVI: float32, with the interleave and the map coordinates of the input."""
     envi = needed("spectral.io.envi")
     header = read_header(like.file)
     axes = axes_of(header)
-    lines, samples = image_shape
+    lines, samples = like.require_image()
     fields = {key: header[key] for key in CARRIED if key in header} | {
         "description": f"abundances, from {like.file.name}",
         "lines": lines,
@@ -190,13 +192,11 @@ def write_envi(target: Path, H: Any, like: Data, image_shape: tuple[int, int], n
     return text
 
 
-def write_geotiff(
-    target: Path, H: Any, like: Data, image_shape: tuple[int, int], names: Sequence[str]
-) -> Path:
+def write_geotiff(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
     """Write maps as GeoTIFF: float32, on the ground of the input, with the names as descriptions."""
     path, nodata = appended(target, ".tif"), nodata_of(like)
     with replacing(path) as part:
-        stored = create_geotiff(part, like.file, image_shape, names, nodata)
+        stored = create_geotiff(part, like.file, like.require_image(), names, nodata)
         fill(H, partial(write_pixels, stored, order_of(like), nodata))
     return path
 
@@ -206,7 +206,7 @@ def safe(name: str) -> str:
     return " ".join(name.translate(str.maketrans(",{}=;", "     ")).split()) or "-"
 
 
-def write_npy(target: Path, H: Any, like: Data) -> Path:
+def write_npy(target: Path, H: Any, like: Data, _: Sequence[str]) -> Path:
     """Write maps as a .npy file with the dtype of H."""
     path = appended(target, ".npy")
     r, n = H.shape
@@ -230,11 +230,7 @@ def write_zarr(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
     r, n = H.shape
     lines, samples = like.image_shape or (n, 1)
     order = order_of(like)
-    along, across = (lines, samples) if order == "C" else (samples, lines)
-    width = H.chunks[1][0] if is_lazy(H) else n
-    step = min(max(width // across, 1), along)
-    if is_lazy(H):
-        H = H.rechunk((r, step * across))
+    H, step = in_whole_lines(H, like)
     shape: tuple[int, ...] = (r, n)
     chunks: tuple[int, ...] = (r, step)
     if like.image_shape is not None:
@@ -251,7 +247,7 @@ def write_region(
     file: Path, image_shape: tuple[int, int] | None, order: Literal["C", "F"], start: int, numbers: Floats
 ) -> None:
     """Write consecutive columns, which are whole lines of an image."""
-    array = open_array(file, "r+")
+    array = open_zarr(file, "r+")
     r, width = numbers.shape
     if image_shape is None:
         array[:, start : start + width] = numbers
@@ -272,15 +268,20 @@ def cube(H: Any, like: Data) -> Floats:
     return np.stack([like.picture(row) for row in numbers], axis=-1)
 
 
-def write_variables(target: Path, suffix: str, H: Any, like: Data, names: Sequence[str]) -> Path:
-    """Write maps and their names as the variables "abundances" and "names" of a .npz or .mat file."""
-    path = appended(target, suffix)
+def write_npz(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
+    """Write maps and their names as the variables "abundances" and "names" of a .npz file."""
+    path = appended(target, ".npz")
     with replacing(path) as part, part.open("wb") as stream:
-        if suffix == ".npz":
-            np.savez(stream, abundances=cube(H, like), names=np.array(names, dtype=str))
-        else:
-            variables = {"abundances": cube(H, like), "names": np.array(names, dtype=object)}
-            io.savemat(stream, variables, do_compression=True)  # type: ignore[arg-type] # stubs: paths only
+        np.savez(stream, abundances=cube(H, like), names=np.array(names, dtype=str))
+    return path
+
+
+def write_mat(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
+    """Write maps and their names as the variables "abundances" and "names" of a .mat file."""
+    path = appended(target, ".mat")
+    variables = {"abundances": cube(H, like), "names": np.array(names, dtype=object)}
+    with replacing(path) as part, part.open("wb") as stream:
+        io.savemat(stream, variables, do_compression=True)  # type: ignore[arg-type] # stubs: paths only
     return path
 
 

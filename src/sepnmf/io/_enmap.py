@@ -33,6 +33,8 @@ def with_metadata(data: Data, metadata: Path) -> Data:
             {part.tag: part.text for part in band}
             for band in root.findall("specific/bandCharacterisation/bandID")
         ]
+        if not all("wavelengthCenterOfBand" in band for band in bands):
+            raise ValueError("a band has no wavelengthCenterOfBand")
         wavelengths = tuple(float(band["wavelengthCenterOfBand"] or "") for band in bands)
         gains = [float(band.get("GainOfBand") or 1) for band in bands]
         offsets = [float(band.get("OffsetOfBand") or 0) for band in bands]

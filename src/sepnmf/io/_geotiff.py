@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sepnmf._typing import Bools
 from sepnmf.io._data import Data
 from sepnmf.io._enmap import metadata_beside, with_metadata
-from sepnmf.io._guards import check_claim, check_size, needed, parsing
+from sepnmf.io._guards import check_claim, check_size, needed, parsing, without_warnings
 from sepnmf.io._masks import with_columns, with_rows
 from sepnmf.io._scaling import scaling_of
 from sepnmf.io._variables import check_real
@@ -163,7 +163,7 @@ def create_geotiff(
         else:
             profile |= {"crs": image.crs, "transform": image.transform}
         profile["rpcs"] = image.rpcs
-    with parsing(file, KIND), rasterio.open(file, "w", **profile) as maps:
+    with without_warnings(), rasterio.open(file, "w", **profile) as maps:
         maps.descriptions = tuple(names)
         maps.update_tags(TIFFTAG_IMAGEDESCRIPTION=f"abundances, from {like.name}"[:200])
     last = (lines - 1) // rows

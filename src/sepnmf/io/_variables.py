@@ -84,6 +84,8 @@ def check_shape(shape: tuple[int, ...], file: Path) -> None:
             f"{file.name} contains an array of shape {shape}: expected a matrix (two dimensions) or an image "
             "(three dimensions, lines × samples × bands)."
         )
+    if 0 in shape:
+        raise ValueError(f"{file.name} is empty: its shape is {shape}.")
 
 
 def as_image(shape: tuple[int, ...], axes: str) -> tuple[tuple[int, int, int], tuple[int, int] | None]:
@@ -92,33 +94,30 @@ def as_image(shape: tuple[int, ...], axes: str) -> tuple[tuple[int, int, int], t
     An array of two dimensions is a matrix: its rows are the bands, its columns are lines of one sample.
     """
     sizes = dict(zip(axes, shape, strict=True))
-    if len(shape) == 2:
+    if "s" not in sizes:
         return (sizes["b"], sizes["l"], 1), None
     return (sizes["b"], sizes["l"], sizes["s"]), (sizes["l"], sizes["s"])
 
 
-def data_of(
-    array: NDArray[Any],
-    file: Path,
-    variable: str = "",
-    axes: str | None = None,
-    names: Sequence[object] | None = None,
-) -> Data:
-    """Return a matrix as it is, an image as a matrix of bands × pixels; `names` are those of dimensions."""
+def data_of(array: NDArray[Any], file: Path, variable: str = "", axes: str | None = None) -> Data:
+    """Return a matrix as it is, an image as a matrix of bands × pixels."""
     check_real(array.dtype, file)
     check_shape(array.shape, file)
-    letters, assumptions = find_axes(array.shape, axes, names)
+    letters, assumptions = find_axes(array.shape, axes)
     _, image_shape = as_image(array.shape, letters)
-    M = native(array)
-    if image_shape is not None:
-        M = by_pixel(M, letters)
-    elif letters == "lb":
-        M = M.T
-    return Data(M=M, file=file, variable=variable, image_shape=image_shape, assumptions=assumptions)
+    return Data(
+        M=by_pixel(native(array), letters),
+        file=file,
+        variable=variable,
+        image_shape=image_shape,
+        assumptions=assumptions,
+    )
 
 
 def by_pixel(cube: NDArray[Any], axes: str) -> NDArray[Any]:
-    """Return an image as bands × pixels; the bands of a pixel stay together if they are in the image."""
+    """Return a matrix or an image as bands × pixels; bands of a pixel that are stored together stay so."""
+    if cube.ndim == 2:
+        return cube if axes == "bl" else cube.T
     if axes.endswith("b"):
         pixels = cube if axes == "lsb" else cube.transpose(1, 0, 2)
         return pixels.reshape(-1, pixels.shape[-1]).T

@@ -181,7 +181,9 @@ def curve(contents: Contents) -> Markup:
     values = contents.curve or {}
     curves = [Curve(key, np.asarray(y, dtype=float)) for key, y in values.items() if key != "r"]
     r = len(contents.labels)
-    text = f"Relative residual for each number of anchors. This page is about r = {r}."
+    text = (
+        f"Relative residual for each number of anchors, with nonnegative weights. This page is about r = {r}."
+    )
     x = np.asarray(values["r"], dtype=float)
     axes = Axis("number of anchors r", integer=True), Axis("relative residual", log=False)
     return line_chart(

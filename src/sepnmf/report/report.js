@@ -520,7 +520,7 @@
   }
   document.querySelectorAll("table.sortable").forEach(makeSortable);
   document.querySelectorAll(".gallery").forEach((node) => new Gallery(node));
-  document.querySelectorAll(".view:has(.readout)").forEach((figure) => new Reader(figure));
+  document.querySelectorAll(".readout").forEach((readout) => new Reader(readout.closest(".view")));
   const charts = [...document.querySelectorAll("figure.chart")].map((figure) => new Chart(figure));
   if (charts.length) {
     document.querySelector("nav").after(html("p", { class: "help" },
