@@ -176,9 +176,8 @@ def unmix(
                 pictures.draw_spectra(folder / "endmembers.png", data, W, labels),
             ]
         if report:
-            paths.append(
-                write_page(folder, data, M, sel, W, fit, normalize, seed, maps=shown, residual_map=residual)
-            )
+            more: dict[str, Any] = {"maps": shown, "residual_map": residual, "sum_to_one": sum_to_one}
+            paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, **more))
     show(sel, content, paths, as_json)
 
 
