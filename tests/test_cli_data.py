@@ -267,6 +267,21 @@ def test_the_fit_is_that_of_the_weights_that_are_written(scene, sepnmf_says):
     assert json.loads(Path("o/anchors.json").read_text())["sum_to_one"] is True
 
 
+def test_a_report_compares_methods_with_the_constraint_asked_for(scene, sepnmf_says, monkeypatch):
+    np.save("scene.npy", scene * np.linspace(0.5, 1.5, SAMPLES)[:, None])
+    written = []
+    monkeypatch.setattr("sepnmf.report.write_report", lambda path, contents: written.append(contents) or path)
+    for words in ((), ("--sum-to-one",)):
+        assert sepnmf_says(*UNMIX, "-m", "vca", *words, "--report")[0] == 0
+    free, bound = ({row["method"]: row["fit"] for row in page.comparison} for page in written)
+    pixels = np.load("scene.npy").reshape(-1, BANDS).T
+    W = pixels[:, sepnmf.spa(pixels, 3).anchors]
+    H = sepnmf.nnls(W, pixels, sum_to_one=True)
+    fit = 1 - np.linalg.norm(pixels - W @ H) / np.linalg.norm(pixels)
+    assert bound["spa"] == pytest.approx(fit, abs=1e-6)
+    assert bound["spa"] < free["spa"] - 0.01
+
+
 @pytest.mark.parametrize("words", [(), ("--sum-to-one",)])
 def test_the_residual_and_the_dominant_anchor_are_drawn(scene, sepnmf_says, words):
     np.save("scene.npy", with_empty(scene, -1.0))

@@ -329,8 +329,10 @@ def test_a_request_that_cannot_be_met_is_refused_before_the_work(
     assert names(here) == {"M.npy", "scene.npy", "words.txt"}
 
 
-def test_matplotlib_is_missed_before_the_work(here, sepnmf_says, reads_nothing, monkeypatch):
+@pytest.mark.parametrize("words", [("unmix", "scene.npy", "-r", 3), ("demo",)])
+def test_matplotlib_is_missed_before_the_work(here, sepnmf_says, reads_nothing, monkeypatch, words):
+    monkeypatch.setattr("sepnmf.cli._demonstration.demonstrate", lambda folder: 1 / 0)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, _, err = sepnmf_says("unmix", "scene.npy", "-r", 3)
+    code, _, err = sepnmf_says(*words)
     assert (code, err.count("\n")) == (2, 1)
     assert err.startswith("Matplotlib is needed to draw maps and is not installed")

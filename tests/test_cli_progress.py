@@ -58,7 +58,7 @@ def test_a_line_says_what_is_done_and_about_what_is_left():
         shown.update(chunks, completed=88)
         assert progress.state(shown).startswith("auto: 14 of at most 60")
         shown.add_task("comparing methods", total=9, completed=2, now="vca", unit="methods")
-        assert progress.state(shown) == "comparing methods: 2 of 9 methods, vca, 0 s"
+        assert progress.state(shown) == "comparing methods: 2 of 9 methods, vca"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (99, "99 s"), (400, "7 min"), (7200, "2.0 h")])
@@ -86,19 +86,19 @@ def pipe(monkeypatch):
 
 
 STAGES = [
-    ("sepnmf.io.read", ("select", "M.npy", "-r", 3), "reading M.npy, "),
-    ("sepnmf._overview.choose", ("select", "M.npy", "-r", 3, "-m", "spa"), "selecting anchors (spa), "),
-    ("sepnmf.tuning.estimate_rank", ("select", "M.npy", "-r", "auto"), "estimating the number of anchors, "),
-    ("sepnmf.metrics.rae", ("select", "M.npy", "-r", 3, "-m", "spa"), "computing the fit, "),
-    ("sepnmf.least_squares.nnls", ("unmix", "M.npy", "-r", 3, "--shape", "6x10"), "computing abundances, "),
-    ("sepnmf.io.write_cube", ("unmix", "M.npy", "-r", 3, "--shape", "6x10"), "writing abundances, "),
-    ("sepnmf.report.write_report", ("select", "M.npy", "-r", 3, "--report"), "writing report.html, "),
+    ("sepnmf.io.read", ("select", "M.npy", "-r", 3), "reading M.npy"),
+    ("sepnmf._overview.choose", ("select", "M.npy", "-r", 3, "-m", "spa"), "selecting anchors (spa)"),
+    ("sepnmf.tuning.estimate_rank", ("select", "M.npy", "-r", "auto"), "estimating the number of anchors"),
+    ("sepnmf.metrics.rae", ("select", "M.npy", "-r", 3, "-m", "spa"), "computing the fit"),
+    ("sepnmf.least_squares.nnls", ("unmix", "M.npy", "-r", 3, "--shape", "6x10"), "computing abundances"),
+    ("sepnmf.io.write_cube", ("unmix", "M.npy", "-r", 3, "--shape", "6x10"), "writing abundances"),
+    ("sepnmf.report.write_report", ("select", "M.npy", "-r", 3, "--report"), "writing report.html"),
     (
         "sepnmf._overview.choose",
         ("compare", "M.npy", "-r", 3, "-m", "spa"),
         "comparing methods: 0 of 1 methods",
     ),
-    ("sepnmf.cli._demonstration.demonstrate", ("demo",), "running the demonstration, "),
+    ("sepnmf.cli._demonstration.demonstrate", ("demo",), "running the demonstration"),
 ]
 
 
@@ -136,7 +136,7 @@ def test_iterations_are_counted(M, pipe):
         progress.schedule.due = 0.0
         progress.schedule.wake.set()
         assert pipe.written.wait(60)
-    assert pipe.lines[0].startswith("selecting anchors (merit): 7 of at most 50 iterations, objective 0.5, ")
+    assert pipe.lines[0].startswith("selecting anchors (merit): 7 of at most 50 iterations, objective 0.5")
 
 
 # Bars on a terminal --------------------------------------------------------------------------------------

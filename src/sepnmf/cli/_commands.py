@@ -176,9 +176,8 @@ def unmix(
                 pictures.draw_spectra(folder / "endmembers.png", data, W, labels),
             ]
         if report:
-            paths.append(
-                write_page(folder, data, M, sel, W, fit, normalize, seed, maps=shown, residual_map=residual)
-            )
+            more: dict[str, Any] = {"maps": shown, "residual_map": residual, "sum_to_one": sum_to_one}
+            paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, **more))
     show(sel, content, paths, as_json)
 
 
@@ -276,6 +275,7 @@ def compare(
     """
     work.check_request(file, anchors, others=[mask])
     from sepnmf._overview import choose
+    from sepnmf.matrix import is_lazy
     from sepnmf.registry import find_method
 
     chosen = None if not methods else [find_method(name, "--method").name for name in methods]
@@ -296,9 +296,9 @@ def compare(
             axes=axes,
             order=order,
         )
-        M = work.matrix_of(data, negative, anchors)
-        if M.lazy:
+        if is_lazy(data.M):
             raise UserError(f"{file.name} is too large for a comparison: use sepnmf select.")
+        M = work.matrix_of(data, negative, anchors)
         r = work.number_of_anchors(M, anchors, seed)
         rows = work.compare_methods(data, M, r, chosen, normalize, seed)
         rows.sort(key=lambda row: (row["fit"] is None, -(row["fit"] or 0.0)))

@@ -43,6 +43,9 @@ def demo(out: opt.Out = None) -> None:
 
     Prints a table, and writes a figure and a report.
     """
+    from sepnmf.cli._pictures import pyplot
+
+    pyplot()
     with output(Path("demo") if out is None else out, DEMO) as folder, stage("running the demonstration"):
         from sepnmf.cli._demonstration import demonstrate
 

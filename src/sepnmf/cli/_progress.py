@@ -137,10 +137,9 @@ def state(shown: Progress) -> str:
         text += f": {task.completed:g} {unit}"
     now = task.fields.get("now", "")
     text = f"{text.rstrip()}, {now}" if now else text.rstrip()
-    left = None if bound else task.time_remaining
-    return f"{text}, {duration(task.elapsed or 0)}" + (
-        "" if left is None else f", about {duration(left)} left"
-    )
+    elapsed, left = task.elapsed or 0.0, None if bound else task.time_remaining
+    text += f", {duration(elapsed)}" if elapsed >= 1 else ""
+    return text if left is None else f"{text}, about {duration(left)} left"
 
 
 def duration(seconds: float) -> str:

@@ -63,6 +63,8 @@ def write_page(
     fit: float,
     normalize: Scale,
     seed: int,
+    *,
+    sum_to_one: bool = False,
     **more: Any,
 ) -> Path:
     """Write report.html; maps and a comparison of fast methods are computed unless they are in `more`."""
@@ -73,11 +75,12 @@ def write_page(
     labels = tuple(data.column_labels(sel.anchors))
     if "maps" not in more and data.image_shape is not None:
         with stage("computing maps"):
-            more["maps"] = overview.maps_from(data, M, W)
+            more["maps"] = overview.maps_from(data, M, W, sum_to_one)
     if "comparison" not in more and not M.lazy and M.shape[0] * M.shape[1] <= SMALL_MATRIX:
         omitted = ("auto", sel.method)
         fast = [name for name in ready_methods() if METHODS[name].quick_up_to is None and name not in omitted]
-        others = work.compare_methods(data, M, len(labels), fast, normalize, seed)
+        r = len(labels)
+        others = work.compare_methods(data, M, r, fast, normalize, seed, sum_to_one=sum_to_one)
         own = {"method": sel.method, "anchors": list(labels), "fit": fit, "seconds": sel.seconds}
         more["comparison"] = [own | {"status": sel.status, "failure": None}, *others]
     with stage("writing report.html"):

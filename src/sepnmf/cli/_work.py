@@ -171,7 +171,14 @@ def anchor_columns(matrix: "Matrix", sel: "Selection") -> "Floats":
 
 
 def compare_methods(
-    data: "Data", matrix: "Matrix", r: int, names: list[str] | None, normalize: Scale, seed: int
+    data: "Data",
+    matrix: "Matrix",
+    r: int,
+    names: list[str] | None,
+    normalize: Scale,
+    seed: int,
+    *,
+    sum_to_one: bool = False,
 ) -> list[dict[str, Any]]:
     """Run methods one after another (see `sepnmf._overview.compare`) and show a progress bar."""
     from sepnmf._overview import compare
@@ -181,9 +188,16 @@ def compare_methods(
         def on_progress(name: str, done: int, total: int) -> None:
             update(completed=done, total=total, now=name)
 
-        scale = normalize is Scale.l1
-        label = data.column_label
-        return compare(matrix, r, names, scale=scale, random_state=seed, label=label, on_progress=on_progress)
+        return compare(
+            matrix,
+            r,
+            names,
+            scale=normalize is Scale.l1,
+            sum_to_one=sum_to_one,
+            random_state=seed,
+            label=data.column_label,
+            on_progress=on_progress,
+        )
 
 
 def anchor_rows(data: "Data", sel: "Selection") -> list[dict[str, Any]]:

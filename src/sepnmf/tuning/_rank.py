@@ -75,7 +75,7 @@ class RankEstimate:
             rest: Floats = self.curve["relative_residual"]
         else:
             squares: Floats = np.asarray(self.curve.get("squared_singular_value", ()))
-            rest = np.append(np.cumsum(squares[::-1])[-2::-1], 0.0) / (squares.sum() or 1.0)
+            rest = np.cumsum(np.append(squares, 0.0)[::-1])[-2::-1] / (squares.sum() or 1.0)
         return rest**0.5
 
 
