@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 
+from sepnmf.matrix import SPECTRAL
+
 AXES = {"b": "bands", "l": "lines", "s": "samples"}
 DEFAULT = "lsb"
 
 # Names of dimensions, in lower case.
 NAMES = {
-    "b": {
-        "b", "band", "bands", "wavelength", "wavelengths", "wavelen", "wl", "lambda", "spectral", "spectrum",
-        "channel", "channels", "spectral_band", "spectral_bands", "nbands", "wavenumber", "wavenumbers",
-    },
+    "b": {"b", *SPECTRAL},
     "l": {
         "l", "y", "lat", "latitude", "line", "lines", "row", "rows", "downtrack", "alongtrack", "along_track",
         "northing", "nlines", "nrows", "ydim", "y_dim", "scanline",

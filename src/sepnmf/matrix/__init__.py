@@ -10,6 +10,7 @@ from sepnmf.matrix._chunked import HELD as HELD
 from sepnmf.matrix._chunked import SMALL as SMALL
 from sepnmf.matrix._chunked import Chunked
 from sepnmf.matrix._columns import Columns as Columns
+from sepnmf.matrix._containers import SPECTRAL as SPECTRAL
 from sepnmf.matrix._containers import Container as Container
 from sepnmf.matrix._containers import container_of as container_of
 from sepnmf.matrix._containers import labelled as labelled

@@ -15,10 +15,10 @@ from sepnmf.matrix._lazy import is_lazy
 
 Names = Callable[[int], str]
 
-# Dimensions that are rows if a labelled array has more than two; the others are those of an image.
-SPECTRAL = (
-    *("band", "bands", "wavelength", "wavelengths", "wavenumber", "wavenumbers", "spectral", "spectrum"),
-    *("channel", "channels", "lambda", "wl", "feature", "features", "energy", "frequency", "raman_shift"),
+# Names of dimensions, in lower case, that have the rows of an image; the other dimensions have its pixels.
+SPECTRAL = frozenset(
+    "band bands nbands spectral spectrum spectral_band spectral_bands wavelength wavelengths wavelen wl lambda "
+    "wavenumber wavenumbers channel channels feature features energy frequency raman_shift".split()
 )
 
 

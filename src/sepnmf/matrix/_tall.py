@@ -20,7 +20,7 @@ from sepnmf.matrix._sparse import as_in_memory
 
 LONG = 25_000  # rows; two thousand columns of more cannot be held
 FEW = 4000  # columns; of more, n × n products take more than 128 MB
-JOINED = 16  # results that one task joins
+JOINED = 4  # results that one task joins: each may take 128 MB
 
 
 @dataclass(frozen=True, eq=False)
