@@ -16,10 +16,11 @@ from sepnmf.matrix._lazy import is_lazy
 Names = Callable[[int], str]
 
 # Names of dimensions, in lower case, that have the rows of an image; the other dimensions have its pixels.
-SPECTRAL = frozenset(
-    "band bands nbands spectral spectrum spectral_band spectral_bands wavelength wavelengths wavelen wl lambda "
-    "wavenumber wavenumbers channel channels feature features energy frequency raman_shift".split()
-)
+SPECTRAL = {
+    "band", "bands", "nbands", "spectral", "spectrum", "spectral_band", "spectral_bands", "wavelength",
+    "wavelengths", "wavelen", "wl", "lambda", "wavenumber", "wavenumbers", "channel", "channels", "feature",
+    "features", "energy", "frequency", "raman_shift",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
