@@ -1,4 +1,4 @@
-"""Readers and writers of files: npy, npz, csv, tsv, parquet, mat, ENVI, mtx and zarr.
+"""Readers and writers of files: npy, npz, csv, tsv, txt, parquet, mat, ENVI, mtx and zarr.
 
 To add a format, write a reader in a file of its own and add it to `READERS`. The keyword arguments of a
 reader are the options of `read` that it accepts; `large` and `chunk` stand for `in_parts` and `memory`.
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sepnmf._validation import check_count
 from sepnmf.io._arrays import read_npy, read_npz
@@ -19,7 +19,8 @@ from sepnmf.io._envi import header_beside, read_envi
 from sepnmf.io._market import read_mtx
 from sepnmf.io._matlab import read_mat
 from sepnmf.io._memory import limits
-from sepnmf.io._tables import read_names, read_parquet, read_table
+from sepnmf.io._names import read_names
+from sepnmf.io._tables import read_parquet, read_table
 from sepnmf.io._zarrs import is_zarr, read_zarr
 
 __all__ = ["READERS", "Data", "read", "read_maps", "read_names", "write_cube"]
@@ -29,6 +30,9 @@ READERS: dict[str, Callable[..., Data]] = {
     ".npz": read_npz,
     ".csv": read_table,
     ".tsv": read_table,
+    ".txt": read_table,
+    ".dat": read_table,
+    ".asc": read_table,
     ".parquet": read_parquet,
     ".mat": read_mat,
     ".hdr": read_envi,
@@ -43,6 +47,7 @@ def read(
     variable: str | None = None,
     header: bool | None = None,
     index: bool | None = None,
+    decimal: Literal[".", ","] | None = None,
     shape: tuple[int, int] | None = None,
     in_parts: bool = False,
     memory: int | str | None = None,
@@ -50,12 +55,12 @@ def read(
     r"""Read a matrix from a file, or an image, whose pixels become the columns of a matrix.
 
     The format is determined by the file name extension: .npy, .npz (arrays or a SciPy sparse matrix), .csv,
-    .tsv, .parquet, .mat (version 5 or 7.3), .hdr (ENVI; the path of the data file is accepted too), .mtx, or
-    .zarr, a folder with a Zarr array. (An image in Zarr is read fastest if its chunks contain whole lines.)
-    An array of two dimensions is a matrix. An array of three dimensions is an image of
-    lines × samples × bands, which becomes a matrix of bands × pixels. Numbers keep their type and are not
-    checked. ENVI, .npy and .zarr files of more than 500 MB as float64 become Dask arrays. Nothing is
-    unpickled.
+    .tsv, .txt, .dat or .asc (plain text), .parquet, .mat (version 5 or 7.3), .hdr (ENVI; the path of the
+    data file is accepted too), .mtx, or .zarr, a folder with a Zarr array. (An image in Zarr is read
+    fastest if its chunks contain whole lines.) An array of two dimensions is a matrix. An array of three
+    dimensions is an image of lines × samples × bands, which becomes a matrix of bands × pixels. Numbers
+    keep their type and are not checked. ENVI, .npy and .zarr files of more than 500 MB as float64 become
+    Dask arrays. Nothing is unpickled.
 
     Parameters
     ----------
@@ -64,8 +69,11 @@ def read(
     variable : str, optional
         Name of the variable of a .npz or .mat file; by default the only matrix.
     header, index : bool, optional
-        Whether the first line and the first column of a .csv or .tsv file contain names; by default, this
-        is detected from whether they are numbers.
+        Whether the first line and the first column of a .csv, .tsv or text file contain names; by default,
+        this is detected from whether they are numbers.
+    decimal : {".", ","}, optional
+        Decimal separator of a .csv, .tsv or text file; by default, this is detected, as is what separates
+        cells: commas, semicolons or tabs, in text files also spaces.
     shape : tuple of two ints, optional
         Numbers of lines and samples, if the columns of a matrix are the pixels of an image in column-major
         order, as in MATLAB.
@@ -100,14 +108,14 @@ def read(
     """
     path = Path(file)
     check_file(path)
-    envi_header = None if kind_of(path) in READERS else header_beside(path)
+    envi_header = None if kind_of(path) in READERS.keys() - {".dat"} else header_beside(path)
     kind = kind_of(path) if envi_header is None else ".hdr"
     if kind not in READERS:
         raise ValueError(
             f"{path.name} has an unknown format: expected {', '.join(READERS)}, or an ENVI data file with "
             "its .hdr file in the same folder."
         )
-    named: dict[str, Any] = {"variable": variable, "header": header, "index": index}
+    named: dict[str, Any] = {"variable": variable, "header": header, "index": index, "decimal": decimal}
     options = {name: value for name, value in named.items() if value is not None}
     for name in options:
         check_option(name, name, kind, path)

@@ -29,6 +29,8 @@ class Data:
         Numbers of lines and samples, if the columns are the pixels of an image.
     image_order : {"C", "F"}
         Order of the pixels: line by line (C), or sample by sample (F).
+    assumptions : tuple of str
+        Sentences on what the file does not determine and was assumed.
     """
 
     M: Any = field(repr=False)
@@ -39,6 +41,7 @@ class Data:
     wavelengths: tuple[float, ...] = field(default=(), repr=False)
     image_shape: tuple[int, int] | None = None
     image_order: Literal["C", "F"] = "C"
+    assumptions: tuple[str, ...] = ()
 
     def require_image(self) -> tuple[int, int]:
         """Return the numbers of lines and samples, or raise ValueError if the data are not an image."""
