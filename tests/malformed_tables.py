@@ -1,8 +1,14 @@
-"""Tables as text that must be refused; `malformed.make_malformed` makes them with the others."""
+"""Text and AnnData files that must be refused; `malformed.make_malformed` makes them with the others."""
 
 import pickle
+from io import BytesIO
 
-from malformed import npy
+import h5py
+import numpy as np
+from anndata.io import write_elem
+from scipy import sparse
+
+from malformed import M, npy
 
 TEXT = (".txt", ".dat", ".asc")
 
@@ -69,4 +75,127 @@ def text_files(maker):
     maker.add("variable", ".txt", "1 2\n3 4\n", variable="A")
 
 
-PARTS = (text_files,)
+def h5ad(change=None, matrix=None):
+    """Bytes of an AnnData file, after a change by a function of the open file."""
+    stream = BytesIO()
+    with h5py.File(stream, "w") as content:
+        write_elem(content, "X", sparse.csr_array(np.where(M > 0.5, M, 0)) if matrix is None else matrix)
+        for name, size in (("obs", M.shape[0]), ("var", M.shape[1])):
+            frame = content.create_group(name)
+            frame.attrs.update({"_index": "names", "encoding-type": "dataframe", "encoding-version": "0.2.0"})
+            write_elem(frame, "names", np.array([f"{name}{k}" for k in range(size)], dtype=object))
+        if change is not None:
+            change(content)
+    return stream.getvalue()
+
+
+def put(content, path, values, **options):
+    """Replace a dataset."""
+    del content[path]
+    content.create_dataset(path, data=values, **options)
+
+
+def with_entry(values, place, entry):
+    """A copy with another entry."""
+    found = np.array(values)
+    found[place] = entry
+    return found
+
+
+def huge(content):
+    """A matrix of 8 TB by its own account, of which nothing is stored."""
+    del content["X"]
+    content.create_dataset("X", (10**6, 10**6), "f8", chunks=(1000, 1000), compression="gzip")
+
+
+def huge_sparse(content):
+    """A sparse matrix of 8 TB by its own account."""
+    for name, dtype in (("data", "f8"), ("indices", "i4")):
+        del content[f"X/{name}"]
+        content["X"].create_dataset(name, (10**12,), dtype, chunks=(10**6,), compression="gzip")
+
+
+def annotated_files(maker):
+    """What .h5ad files may have in them."""
+    good = h5ad()
+    maker.add_cuts("cells", ".h5ad", good)
+    for name, content in {
+        "empty": b"",
+        "noise": maker.noise,
+        "zeros": bytes(1000),
+        "pickle": pickle.dumps(maker.bomb),
+        "is npy": npy(M),
+        "prose": "This is not a matrix, it is a sentence.\n",
+    }.items():
+        maker.add(name, ".h5ad", content)
+    maker.add("missing", ".h5ad")
+    maker.add("header", ".h5ad", good, header=True)
+    maker.add("variable that is none", ".h5ad", good, variable="counts")
+    maker.add("variable of names", ".h5ad", good, variable="obs/names")
+    maker.add("shape of another size", ".h5ad", good, shape=(3, 3))
+    elsewhere = maker.path("elsewhere", ".raw")
+    elsewhere.write_bytes(M.tobytes())
+
+    def attribute(name, value):
+        return lambda f: f["X"].attrs.__setitem__(name, value)
+
+    def entry(name, place, value):
+        return lambda f: put(f, f"X/{name}", with_entry(f[f"X/{name}"][()], place, value))
+
+    def without(path):
+        return lambda f: f.__delitem__(path)
+
+    def link(f):
+        del f["X"]
+        f["X"] = h5py.ExternalLink(str(maker.path("cells", ".h5ad")), "X")
+
+    for name, change in {
+        "no X": without("X"),
+        "nothing": lambda f: f.clear(),
+        "no data": without("X/data"),
+        "no indices": without("X/indices"),
+        "no pointers": without("X/indptr"),
+        "no shape": lambda f: f["X"].attrs.__delitem__("shape"),
+        "no kind": lambda f: f["X"].attrs.__delitem__("encoding-type"),
+        "kind of no matrix": attribute("encoding-type", "dataframe"),
+        "kind of no version": attribute("encoding-version", "9.9.9"),
+        "shape of one number": attribute("shape", np.array([6])),
+        "shape of three numbers": attribute("shape", np.array([6, 4, 2])),
+        "negative shape": attribute("shape", np.array([6, -8])),
+        "more rows": attribute("shape", np.array([7, 8])),
+        "fewer columns": attribute("shape", np.array([6, 4])),
+        "index too large": entry("indices", 3, 99),
+        "negative index": entry("indices", 3, -1),
+        "pointer too large": entry("indptr", 2, 10**6),
+        "negative pointer": entry("indptr", 2, -5),
+        "last pointer too small": entry("indptr", -1, 1),
+        "first pointer not zero": entry("indptr", 0, 1),
+        "fewer values": lambda f: put(f, "X/data", f["X/data"][:-2]),
+        "fewer indices": lambda f: put(f, "X/indices", f["X/indices"][:-2]),
+        "indices that are floats": lambda f: put(f, "X/indices", f["X/indices"][()] + 0.5),
+        "values that are text": lambda f: put(f, "X/data", f["X/data"][()].astype("S5")),
+        "values that are complex": lambda f: put(f, "X/data", f["X/data"][()] + 1j),
+        "nan": entry("data", 3, np.nan),
+        "inf": entry("data", 3, np.inf),
+        "values in a square": lambda f: put(f, "X/data", M),
+        "names of another number": lambda f: put(f, "obs/names", np.array([b"a", b"b"])),
+        "no index": without("var/names"),
+        "index of no name": lambda f: f["var"].attrs.__delitem__("_index"),
+        "names that are a matrix": lambda f: put(f, "var/names", M),
+        "X is a scalar": lambda f: put(f, "X", 1.0),
+        "X is a vector": lambda f: put(f, "X", np.arange(8.0)),
+        "X is a cube": lambda f: put(f, "X", np.ones((6, 8, 2))),
+        "X is text": lambda f: put(f, "X", np.full((6, 8), b"1")),
+        "X is of records": lambda f: put(f, "X", np.zeros((6, 8), [("a", "f8")])),
+        "X is elsewhere": lambda f: put(f, "X", None, shape=(6, 8), dtype="f8", external=str(elsewhere)),
+        "X is a link": link,
+        "X is a link to nothing": lambda f: (f.__delitem__("X"), f.__setitem__("X", h5py.SoftLink("/Y"))),
+        "claims terabytes": huge,
+        "claims terabytes of entries": huge_sparse,
+    }.items():
+        maker.add(name, ".h5ad", h5ad(change))
+    maker.add("no cells", ".h5ad", h5ad(matrix=np.zeros((0, 8))))
+    maker.add("nan in a dense matrix", ".h5ad", h5ad(matrix=np.where(M > 0.9, np.nan, M)))
+
+
+PARTS = (text_files, annotated_files)

@@ -1,4 +1,4 @@
-"""Readers and writers of files: npy, npz, csv, tsv, txt, parquet, mat, ENVI, mtx and zarr.
+"""Readers and writers of files: npy, npz, csv, tsv, txt, parquet, mat, ENVI, mtx, zarr and h5ad.
 
 To add a format, write a reader in a file of its own and add it to `READERS`. The keyword arguments of a
 reader are the options of `read` that it accepts; `large` and `chunk` stand for `in_parts` and `memory`.
@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from sepnmf._validation import check_count
 from sepnmf.io._arrays import read_npy, read_npz
+from sepnmf.io._cells import read_h5ad
 from sepnmf.io._cubes import read_maps, write_cube
 from sepnmf.io._data import Data
 from sepnmf.io._envi import header_beside, read_envi
@@ -38,6 +39,7 @@ READERS: dict[str, Callable[..., Data]] = {
     ".hdr": read_envi,
     ".mtx": read_mtx,
     ".zarr": read_zarr,
+    ".h5ad": read_h5ad,
 }
 
 
@@ -56,18 +58,19 @@ def read(
 
     The format is determined by the file name extension: .npy, .npz (arrays or a SciPy sparse matrix), .csv,
     .tsv, .txt, .dat or .asc (plain text), .parquet, .mat (version 5 or 7.3), .hdr (ENVI; the path of the
-    data file is accepted too), .mtx, or .zarr, a folder with a Zarr array. (An image in Zarr is read
-    fastest if its chunks contain whole lines.) An array of two dimensions is a matrix. An array of three
-    dimensions is an image of lines × samples × bands, which becomes a matrix of bands × pixels. Numbers
-    keep their type and are not checked. ENVI, .npy and .zarr files of more than 500 MB as float64 become
-    Dask arrays. Nothing is unpickled.
+    data file is accepted too), .mtx, .h5ad (AnnData: cells × genes), or .zarr, a folder with a Zarr array.
+    (An image in Zarr is read fastest if its chunks contain whole lines.) An array of two dimensions is a
+    matrix. An array of three dimensions is an image of lines × samples × bands, which becomes a matrix of
+    bands × pixels. Numbers keep their type and are not checked. ENVI, .npy, .zarr and .h5ad files of more
+    than 500 MB as float64 become Dask arrays. Nothing is unpickled.
 
     Parameters
     ----------
     file : path
         Path of the file.
     variable : str, optional
-        Name of the variable of a .npz or .mat file; by default the only matrix.
+        Name of the variable of a .npz or .mat file; by default the only matrix. Of a .h5ad file, raw, a layer
+        or an entry of obsm; by default X.
     header, index : bool, optional
         Whether the first line and the first column of a .csv, .tsv or text file contain names; by default,
         this is detected from whether they are numbers.
@@ -78,10 +81,10 @@ def read(
         Numbers of lines and samples, if the columns of a matrix are the pixels of an image in column-major
         order, as in MATLAB.
     in_parts : bool, default False
-        Whether ENVI, .npy and .zarr files of any size become Dask arrays, for use on a cluster.
+        Whether ENVI, .npy, .zarr and .h5ad files of any size become Dask arrays, for use on a cluster.
     memory : int or str, optional
-        Memory limit per machine for work on ENVI, .npy or .zarr files, in bytes or as text such as "2GB".
-        Data that exceed a quarter of it as float64 become Dask arrays, with chunks that fit the limit.
+        Memory limit per machine for work on ENVI, .npy, .zarr or .h5ad files, in bytes or as text such as
+        "2GB". Data that exceed a quarter of it as float64 become Dask arrays, with chunks that fit the limit.
 
     Returns
     -------
