@@ -12,6 +12,7 @@ def sepnmf_says(monkeypatch, capsys, tmp_path):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("sepnmf.cli._progress.FIRST_LINE", 1e9)  # no lines of progress on a slow machine
 
     def call(*words):
         monkeypatch.setattr(sys, "argv", ["sepnmf", *map(str, words)])

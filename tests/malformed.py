@@ -610,6 +610,7 @@ def zarrs(maker):
     maker.add("nothing", ".zarr")
     group = zarr.open_group(str(maker.path("group", ".zarr")), mode="w")
     group.create_array("a", data=M)
+    group.create_array("b", data=M)
     maker.add("group", ".zarr")
 
 

@@ -34,6 +34,7 @@ ROOMS = [
     "_overview",
     "report",
     "cli",
+    "__main__",
 ]
 
 

@@ -83,7 +83,7 @@ def test_select_speaks_json(sepnmf_says):
     code, out, _ = sepnmf_says("select", "M.npy", "-r", 3, "--json", "--method", "spa", "--out", "here")
     assert code == 0
     assert found(out) == true.tolist()
-    assert {path.name for path in Path("here").iterdir()} == {"anchors.csv", "anchors.json"}
+    assert {path.name for path in Path("here").iterdir()} == {"anchors.csv", "anchors.json", "run.json"}
 
 
 def test_the_history_is_written_as_data(sepnmf_says):
@@ -99,7 +99,7 @@ def test_the_data_say_how_many_anchors_there_are(sepnmf_says):
     code, out, err = sepnmf_says("select", "M.npy", "-r", "auto", "--json")
     assert code == 0
     assert len(json.loads(out)["anchors"]) == 4
-    assert "Anchors: 4." in err
+    assert err == "4 anchors: they can explain all of the data.\n"
 
 
 def test_rows_can_be_chosen_among(sepnmf_says):
@@ -382,7 +382,7 @@ def test_compare_leaves_out_what_would_take_minutes(monkeypatch):
     M, _ = planted(40)
     rows = {row["method"]: row for row in overview.compare(M, 3)}
     assert set(rows) == set(ready_methods())
-    assert "over 10 columns" in rows["merit"]["failure"]
+    assert "more than 10 columns" in rows["merit"]["failure"]
     assert rows["auto"]["fit"] == pytest.approx(1.0)
 
 
@@ -390,7 +390,7 @@ def test_the_demo_finds_all_anchors(sepnmf_says):
     code, out, _ = sepnmf_says("demo")
     assert code == 0
     assert "10 of 10 true anchors found" in out
-    assert {path.name for path in Path("demo").iterdir()} == {"anchors.png", "report.html"}
+    assert {path.name for path in Path("demo").iterdir()} == {"anchors.png", "report.html", "run.json"}
 
 
 # Mistakes ----------------------------------------------------------------------------------------------

@@ -553,7 +553,7 @@ def test_the_command_lists_what_there_is(sepnmf_says):
 def test_an_unknown_name_is_one_line(sepnmf_says):
     code, _, err = sepnmf_says("reproduce", "nosuch")
     assert code == 2
-    assert "There is no experiment 'nosuch': choose among geometry" in err
+    assert "There is no experiment 'nosuch': choose one of geometry" in err
     assert err.count("\n") == 1
 
 
@@ -574,7 +574,7 @@ def test_the_command_runs_refuses_and_resumes(sepnmf_says):
 def test_the_command_writes_pages_again(sepnmf_says):
     code, _, err = sepnmf_says("reproduce", "--page", "--out", "nowhere")
     assert code == 2
-    assert "holds no table" in err
+    assert "contains no table" in err
 
 
 def test_searches_are_not_part_of_everything():

@@ -1,5 +1,7 @@
 """The number of anchors."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -105,3 +107,41 @@ def test_select_warns_when_the_data_do_not_settle_it(monkeypatch):
     monkeypatch.setattr("sepnmf.registry.estimate_rank", lambda M, **_: estimate)
     with pytest.warns(UserWarning, match="3 to 4. Because"):
         assert len(sepnmf.select(M, "auto", "spa", negative="allow").anchors) == 3
+
+
+def percentages(sentence):
+    return [float(text) / 100 for text in re.findall(r"([\d.]+)%", sentence)]
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.1])
+def test_the_explanation_of_a_number_says_what_one_more_would_gain(noise):
+    M, _ = make_dirichlet(noise, r=5, random_state=0)
+    sentence = sepnmf.estimate_rank(M, negative="allow").explanation
+    assert sentence.startswith("5 anchors: one more would reduce what is unexplained only from about ")
+    assert sentence.endswith(", no more than in noise alone.")
+    values = np.linalg.svd(M, compute_uv=False)
+    left = [np.linalg.norm(values[k:]) / np.linalg.norm(values) for k in (5, 6)]
+    assert percentages(sentence) == pytest.approx(left, abs=5e-4)
+    assert percentages(sentence)[0] > percentages(sentence)[1]
+
+
+def test_the_explanation_of_a_range_has_what_each_number_leaves():
+    curve = {"r": np.arange(1, 7), "relative_residual": np.array([0.5, 0.2, 0.06, 0.05, 0.048, 0.047]) ** 2}
+    sentence = sepnmf.RankEstimate(3, 4, "", curve).explanation
+    assert sentence == (
+        "3 to 4 anchors: 3 leave about 6.0% of the data unexplained, 4 leave 5.0%, and one more gains little "
+        "(4.8%)."
+    )
+    sentence = sepnmf.RankEstimate(5, 5, "", curve).explanation
+    assert sentence == "5 anchors: one more would reduce what is unexplained only from about 4.8% to 4.7%."
+
+
+def test_the_explanation_says_when_there_is_nothing_to_tell():
+    M, _ = make_dirichlet(0.0, r=4, random_state=0)
+    assert sepnmf.estimate_rank(M).explanation == "4 anchors: they can explain all of the data."
+    assert sepnmf.estimate_rank(np.ones((30, 40))).explanation == "1 anchor: it can explain all of the data."
+    noise = np.random.default_rng(0).standard_normal((20, 40))
+    explanation = sepnmf.estimate_rank(noise, negative="allow").explanation
+    assert explanation == "1 anchor: the data look like noise alone."
+    explanation = sepnmf.estimate_rank(np.random.default_rng(0).random((4, 3))).explanation
+    assert explanation == "1 to 3 anchors: the data are too few to tell."

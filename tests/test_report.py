@@ -60,6 +60,8 @@ def make_contents(labels=None, **changes):
     columns[10, 0] = np.nan
     maps = rng.random((r, 8, 10))
     maps[0, 0, 0] = np.nan
+    residual = rng.random((8, 10))
+    residual[0, 0] = np.nan
     given = {
         "data": Data(
             Matrix(),
@@ -76,6 +78,7 @@ def make_contents(labels=None, **changes):
         "summary": {"rows": "60", "columns": "80"},
         "fit": 0.9765,
         "maps": maps,
+        "residual_map": residual,
         "picture": rng.random((8, 10)),
         "curve": {"r": np.arange(1, 7), "residual": np.array([0.5, 0.3, 0.1, 0.08, np.nan, 0.07])},
         "comparison": [
@@ -218,7 +221,7 @@ def test_missing_values_are_null_in_the_data_and_a_dash_in_the_tables():
         "seconds": False,
     }
     assert ">–</td>" in page
-    assert "nan" not in "".join(Outline(page).texts).lower()
+    assert not re.search(r"\bnan\b", "".join(Outline(page).texts), re.IGNORECASE)
 
 
 def test_every_part_but_the_anchors_may_be_absent():
@@ -333,7 +336,7 @@ def test_images_are_png_files_with_missing_values_transparent():
     image = np.array([[0.0, 0.5, np.nan], [1.0, 2.0, -1.0]])
     entries = levels(image, 0.0, 1.0)
     assert entries.tolist() == [[0, 127, 255], [254, 254, 0]]
-    assert decode(png(entries, "cividis")).tolist() == entries.tolist()
+    assert decode(png(entries, colours("cividis"))).tolist() == entries.tolist()
     assert levels(np.full((1, 1), 3.0), 3.0, 3.0).tolist() == [[0]]
     matplotlib = pytest.importorskip("matplotlib")
     theirs = matplotlib.colormaps["cividis"](np.linspace(0, 1, 255))[:, :3] * 255
@@ -356,7 +359,7 @@ def test_marks_keep_their_numbers_apart():
 
 def test_numbers_read_well():
     assert [shown(x) for x in (123456.7, 1e-5, np.float32(0.1), np.int64(7), np.inf)] == [
-        "123457",
+        "123,457",
         "10⁻⁵",
         "0.1",
         "7",
@@ -471,7 +474,9 @@ def ticks(page, chart="spectra"):
 def test_every_figure_is_drawn(page):
     assert_drawn(page)
     assert [chart["id"] for chart in page.evaluate(DRAWN)] == ["spectra", "residuals", "history"]
-    assert page.locator("img").count() == 6  # scene, large map, its scale, three maps
+    assert (
+        page.locator("img").count() == 9
+    )  # scene, large map, its scale, three maps, dominant, residual, scale
     assert page.locator(".marks g").count() == 3
 
 
@@ -603,7 +608,7 @@ def test_heads_sort_the_table_and_failures_come_last(page):
     table.locator("thead th", has_text="method").get_by_role("button").press("Enter")
     assert methods.all_inner_texts() == ["auto", "hottopixx", "spa", "vca"]
     assert head.get_attribute("aria-sort") is None
-    assert "No answer: too many columns." in table.inner_text()
+    assert "No result: too many columns." in table.inner_text()
 
 
 def test_a_click_on_a_map_shows_it_large(page):
@@ -613,13 +618,13 @@ def test_a_click_on_a_map_shows_it_large(page):
     second = large.get_attribute("src")
     assert second != first
     assert second == thumbs.nth(1).locator("img").get_attribute("src")
-    assert page.locator(".large .title").inner_text() == "2: tree"
+    assert page.locator(".large .chosen").inner_text() == "2: tree"
     assert large.get_attribute("alt") == "Weights of anchor 2: tree"
     assert page.locator(".marks .current").get_attribute("data-anchor") == "1"
     page.keyboard.press("ArrowLeft")
     assert large.get_attribute("src") == first
     page.locator(".marks g").nth(2).click()
-    assert page.locator(".large .title").inner_text() == "3: water"
+    assert page.locator(".large .chosen").inner_text() == "3: water"
     marks = page.get_by_role("button", name="Marks")
     marks.click()
     assert page.locator(".marks").is_hidden()
@@ -634,8 +639,8 @@ def test_the_pointer_reads_a_map(page):
         page.mouse.move(
             box["x"] + (sample + 0.5) * box["width"] / 10, box["y"] + (line + 0.5) * box["height"] / 8
         )
-        told.append(page.locator(".readout").inner_text())
-    assert told[0] == "line 0, sample 0: no value"
+        told.append(page.locator(".large .readout").inner_text())
+    assert told[0] == "line 0, sample 0: no data"
     place, value = told[1].split(": about ")
     assert place == "line 5, sample 7"
     assert float(value) == pytest.approx(make_contents().maps[0, 5, 7], abs=0.005)
@@ -786,7 +791,7 @@ def test_the_keyboard_reaches_the_contents_first(page):
 def test_without_a_script_the_values_are_in_tables(visit):
     page = visit(make_contents(), java_script_enabled=False)
     place = page.locator("#spectra .place")
-    assert "takes JavaScript" in place.inner_text()
+    assert "needs JavaScript" in place.inner_text()
     page.locator("#spectra summary").click()
     assert page.locator("#spectra td", has_text="990").is_visible()
     assert page.locator(".thumbs img").count() == 3

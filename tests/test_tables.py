@@ -223,3 +223,12 @@ def test_a_wrong_number_of_names_is_refused_with_both_numbers(tmp_path):
         ValueError, match=r"^The variable 'bands' of M\.npz has 2 names, but M\.npz needs 5\.$"
     ):
         resolve_names("bands", tmp_path / "M.npz", 5)
+
+
+def test_names_of_both_axes_can_be_given(tmp_path):
+    np.savez(tmp_path / "M.npz", M=M, bands=np.array(list("abcde")))
+    write(tmp_path, "\n".join(COLUMNS), "n.txt")
+    data = read(tmp_path / "M.npz", names=tmp_path / "n.txt", row_names="bands")
+    assert (data.row_names, data.column_names) == (tuple("abcde"), tuple(COLUMNS))
+    with pytest.raises(ValueError, match=r"^n\.txt has 7 names, but M\.npz needs 5\.$"):
+        read(tmp_path / "M.npz", row_names=tmp_path / "n.txt")

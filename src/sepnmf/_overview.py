@@ -1,16 +1,18 @@
-"""Contents of reports besides the anchors: a summary of the data, maps, and a comparison of methods."""
+"""Contents of reports besides the anchors: summary, fit, doubts, maps, and a comparison of methods."""
 
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sepnmf._typing import Floats, Ints
 from sepnmf.io._data import Data
-from sepnmf.least_squares import nnls
-from sepnmf.matrix import SMALL, Matrix, MatrixLike, as_matrix
+from sepnmf.least_squares import Atoms, checked_unexplained, nnls, squared_misfits
+from sepnmf.matrix import SMALL, Matrix, MatrixLike, Part, as_matrix, concatenated
+from sepnmf.matrix._reducers import PerColumn
 from sepnmf.metrics import rae
 from sepnmf.registry import find_method, ready_methods, select
 from sepnmf.selection import Selection
@@ -19,25 +21,78 @@ from sepnmf.tuning import residual_curve
 SIDE = 600  # largest number of lines and samples of a map in a report
 SAMPLE = 5000  # largest number of columns from which the residual curve is computed
 MOST_ANCHORS = 15  # largest number of anchors of the residual curve
+POOR_FIT = 0.8  # explained fraction of the data below which a result is doubtful
+
+# How a run ended, if its result is doubtful, and what to do.
+DOUBTFUL = {
+    "max_outer": "The method reached its iteration limit before it settled: allow more iterations, or "
+    "compare the anchors with those of other methods.",
+    "stopped": "The run was stopped before the method converged: let it finish before you use the anchors.",
+    "diverged": "The iterates overflowed, and the anchors come from the last valid iterate: do not rely on "
+    "them, choose other parameters or another method.",
+    "collapsed": "The iterates became zero, and the anchors come from the last valid iterate: do not rely on "
+    "them, choose other parameters or another method.",
+    "not identifiable": "An anchor is in the cone of the other columns, so that other anchors fit equally "
+    "well: use fewer anchors, or compare the anchors of several methods.",
+}
 
 
 def summary(data: Data) -> dict[str, str]:
-    """Return a summary of the data for a report."""
-    matrix = as_matrix(data.M, "allow")
-    m, n = matrix.shape
+    """Return a summary of the data for a report; entries that are left out are not counted."""
+    matrix = data.matrix("allow")
+    used_rows, used_columns = matrix.shape
+    m, n = data.M.shape
     least, most, zeros = matrix.extent()
     shown = {"file": data.file.name}
     if data.variable:
         shown["variable"] = data.variable
-    shown |= {"rows": f"{m:,}", "columns": f"{n:,}"}
+    shown |= {"rows": counted(used_rows, m), "columns": counted(used_columns, n)}
     if data.image_shape is not None:
         shown["image"] = "{:,} lines × {:,} samples".format(*data.image_shape)
     return shown | {
         "entries": f"{matrix.kind}, {data.M.dtype}",
-        "smallest entry": f"{least:.4g}",
-        "largest entry": f"{most:.4g}",
-        "zeros": f"{zeros / (m * n):.1%}",
+        "smallest entry": written(least),
+        "largest entry": written(most),
+        "zeros": f"{zeros / (used_rows * used_columns):.1%}",
     }
+
+
+def counted(used: int, total: int) -> str:
+    """Return a number of rows or columns, and how many there are if some are left out."""
+    return f"{total:,}" if used == total else f"{used:,} of {total:,} used"
+
+
+def written(value: float) -> str:
+    """Return a number in full if it has up to fifteen digits before the point, with four digits otherwise.
+
+    >>> [written(x) for x in (12345.678, -65535.0, 0.123456, 1e-7, 1e20)]
+    ['12,346', '-65,535', '0.1235', '1e-07', '1e+20']
+    """
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def fit_of(matrix: Matrix, W: Floats, sum_to_one: bool = False) -> float:
+    """Return 1 − ‖M − WH‖_F / ‖M‖_F, where the columns of H sum to one if `sum_to_one`; one pass."""
+    left, _ = checked_unexplained(matrix, W, sum_to_one)
+    if left.total == 0:
+        raise ValueError("M is zero, where the relative approximation error is not defined.")
+    return left.explained
+
+
+def doubts(sel: Selection, fit: float, data_warnings: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return why a result is doubtful and what to do, one sentence each; nothing if it is not."""
+    found = list(data_warnings)
+    if fit < POOR_FIT:
+        share = f"only {fit:.1%}" if fit > 0 else "nothing"
+        found.append(
+            f"The anchors explain {share} of the data: use more anchors, or leave out bad rows and columns "
+            "without data."
+        )
+    if sel.status in DOUBTFUL:
+        found.append(DOUBTFUL[sel.status])
+    if not sel.converged and sel.status in {"converged", "done", "not identifiable"}:
+        found.append(DOUBTFUL["max_outer"])
+    return tuple(found)
 
 
 def curve_of_residuals(M: MatrixLike, random_state: int = 0) -> dict[str, Floats] | None:
@@ -55,20 +110,74 @@ def curve_of_residuals(M: MatrixLike, random_state: int = 0) -> dict[str, Floats
 
 
 def scene(data: Data) -> Floats:
-    """Return the mean over the bands as an image, thinned if it is large."""
-    return thinned(data.picture(as_matrix(data.M, "allow").mean_row()))
+    """Return the mean over the bands as an image, thinned if it is large; NaN where there is no data."""
+    means = data.matrix("allow").mean_row()
+    if data.mask is not None:
+        whole = np.full(len(data.mask), np.nan)
+        whole[data.mask] = means
+        means = whole
+    return thinned(data.picture(means))
 
 
 def maps(data: Data, H: Any) -> Floats:
-    """Return the weights of each anchor as an image, thinned if it is large."""
-    return np.stack([thinned(data.picture(np.asarray(row))) for row in H])
+    """Return the weights of each anchor as an image, thinned if it is large; NaN where there is no data."""
+    rows = (np.asarray(row) for row in H)
+    if data.mask is not None:
+        rows = (np.where(data.mask, row, np.nan) for row in rows)
+    return np.stack([thinned(data.picture(row)) for row in rows])
 
 
-def maps_from(data: Data, matrix: Matrix, W: Floats) -> Floats:
+def maps_from(data: Data, matrix: Matrix, W: Floats, sum_to_one: bool = False) -> Floats:
     """Return the same images as `maps`; weights are computed only for the pixels that are shown."""
+    return of_shown_pixels(data, matrix, W.shape[1], lambda part: nnls(W, part, sum_to_one=sum_to_one))
+
+
+def residual_map(data: Data, matrix: Matrix, W: Floats, sum_to_one: bool = False) -> Floats:
+    """Return ‖m_j − Wh_j‖ / ‖m_j‖ of the pixels that are shown; NaN without data, and where m_j is zero."""
+
+    def relative(part: Matrix) -> Floats:
+        scaled, results = part.checked_scan(RelativeMisfits(Atoms.of(W), sum_to_one))
+        if results is None:
+            smaller = W * (part.scale / scaled.scale)
+            results = scaled.scan(RelativeMisfits(Atoms.of(smaller), sum_to_one))
+        return concatenated(results[0], part.shape[1])[None]
+
+    picture: Floats = of_shown_pixels(data, matrix, 1, relative)[0]
+    return picture
+
+
+@dataclass(frozen=True, eq=False)
+class RelativeMisfits(PerColumn):
+    """Fits the columns of W to every column: the norms of what is left, relative to those of the columns."""
+
+    atoms: Atoms
+    sum_to_one: bool
+
+    def of_part(self, part: Part) -> list[Floats]:
+        """Return one number per column, NaN for a column that is zero."""
+        E, _ = squared_misfits(part.columns, self.atoms, self.sum_to_one)
+        return [np.sqrt(E / np.where(part.squares > 0, part.squares, np.nan))]
+
+
+def dominant(weights: Floats) -> Floats:
+    """Return the index of the anchor with the largest weight; NaN without data, or if all weights are 0."""
+    known = np.isfinite(weights).all(axis=0)
+    known &= np.where(known, weights, 0.0).max(axis=0) > 0
+    return np.where(known, np.where(known, weights, 0.0).argmax(axis=0), np.nan)
+
+
+def of_shown_pixels(data: Data, matrix: Matrix, rows: int, function: Callable[[Matrix], Any]) -> Floats:
+    """Return images of what a function computes of the pixels that are shown; NaN where there is no data."""
     columns, shape = shown_pixels(data)
-    H = nnls(W, matrix if len(columns) == matrix.shape[1] else matrix.part(columns))
-    return np.stack([np.reshape(row, shape, order=data.image_order) for row in np.asarray(H)])
+    used, positions = np.ones(len(columns), bool), columns
+    if data.mask is not None:
+        used = data.mask[columns]
+        positions = np.cumsum(data.mask)[columns[used]] - 1  # among the columns that are used
+    whole = np.full((rows, len(columns)), np.nan, matrix.dtype)
+    if used.any():
+        everything = data.mask is None and len(columns) == matrix.shape[1]
+        whole[:, used] = function(matrix if everything else matrix.part(positions))
+    return np.stack([np.reshape(row, shape, order=data.image_order) for row in whole])
 
 
 def shown_pixels(data: Data) -> tuple[Ints, tuple[int, int]]:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Sparse: TypeAlias = Any  # any SciPy sparse matrix or array; SciPy has no common type for them
 Ints: TypeAlias = NDArray[np.intp]
+Bools: TypeAlias = NDArray[np.bool_]
 Seed: TypeAlias = int | np.random.Generator | None
 
-__all__ = ["ArrayLike", "Floats", "Ints", "Seed", "Sequence", "Sparse"]
+__all__ = ["ArrayLike", "Bools", "Floats", "Ints", "Seed", "Sequence", "Sparse"]

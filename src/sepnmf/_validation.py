@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sepnmf._typing import ArrayLike, Floats
 
@@ -17,6 +18,17 @@ def check_array(A: ArrayLike, name: str, ndim: int = 2) -> Floats:
 
     float32 stays float32 (and float16 becomes it); every other real type becomes float64.
     """
+    array = check_real_array(A, name, ndim)
+    array = array.astype(computing_dtype(array.dtype), copy=False)
+    if has_not_finite(array):
+        bad = ~np.isfinite(array)
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(not_finite(name, int(bad.sum()), where))
+    return array
+
+
+def check_real_array(A: ArrayLike, name: str, ndim: int = 2) -> NDArray[Any]:
+    """Return `A` as a non-empty array of real numbers with `ndim` dimensions, in its own type."""
     if hasattr(A, "toarray"):  # a sparse matrix, of which NumPy makes an array with one object
         raise ValueError(f"{name} is sparse, and this needs a dense array: pass {name}.toarray().")
     array = np.asarray(A)
@@ -25,14 +37,14 @@ def check_array(A: ArrayLike, name: str, ndim: int = 2) -> Floats:
         raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}.")
     if array.size == 0:
         raise ValueError(f"{name} is empty: its shape is {array.shape}.")
-    array = array.astype(computing_dtype(array.dtype), copy=False)
+    return array
+
+
+def has_not_finite(array: Floats) -> bool:
+    """Return whether an entry is NaN or infinite."""
     with np.errstate(over="ignore", invalid="ignore"):
         suspicious = not np.isfinite(array.sum())  # one pass without a temporary settles nearly every case
-    if suspicious and not np.isfinite(array).all():
-        bad = ~np.isfinite(array)
-        where = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise ValueError(not_finite(name, int(bad.sum()), where))
-    return array
+    return suspicious and not bool(np.isfinite(array).all())
 
 
 def computing_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -48,7 +60,10 @@ def check_real(dtype: np.dtype[Any], name: str) -> None:
 
 def not_finite(name: str, count: int, first: tuple[int, ...] | None, where: str = "") -> str:
     """Return what to say of NaN and infinite entries."""
-    return f"{name} has {count} NaN or infinite entries{where}, the first at {first}: remove or replace them."
+    advice = (
+        "leave their columns out with mask=, or replace them" if name == "M" else "remove or replace them"
+    )
+    return f"{name} has {count} NaN or infinite entries{where}, the first at {first}: {advice}."
 
 
 def negative_entries(count: int, first: tuple[int, ...] | None) -> str:

@@ -3,12 +3,12 @@
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from sepnmf._kernels import activeset, descent, exchange, pivoting
-from sepnmf._typing import Floats, Ints
+from sepnmf._typing import ArrayLike, Floats, Ints
 from sepnmf._validation import check_choice, check_count, check_number
 from sepnmf.matrix import InMemory, Matrix, MatrixLike, Part, Ranked, Reducer, as_matrix
 
@@ -33,7 +33,8 @@ def nnls(
     *,
     tol: float = 1e-8,
     max_iter: int = 1000,
-) -> Floats:
+    mask: ArrayLike | None = None,
+) -> Any:
     r"""Nonnegative least squares for all columns of M: argmin ‖M − WH‖_F over H ≥ 0.
 
     With W = QR only R and QᵀM are needed, r numbers per column of M: M is read once, and neither
@@ -62,12 +63,15 @@ def nnls(
         "hals" ends in a column when no ‖wⱼ‖hⱼ moves by more than this fraction of the largest.
     max_iter : int, default 1000
         Most sweeps of "hals".
+    mask : array_like of bool of shape (n,), optional
+        Whether each column of M is used; the weights of the others are NaN.
 
     Returns
     -------
     H : ndarray of shape (r, n)
         Of M's type: float32 stays float32 (the sums over r are done in float64). If M is read in chunks
         (a Dask array, a Zarr array, an HDF5 data set or a large memory map), a Dask array in these chunks.
+        If M is an `xarray.DataArray`, one with the dimension "anchor" and the coordinates of M's columns.
 
     Raises
     ------
@@ -111,15 +115,20 @@ def nnls(
     tol = check_number(tol, "tol")
     max_iter = check_count(max_iter, "max_iter")
     basis = as_matrix(W, "allow", name="W").in_memory().toarray()
-    matrix = as_matrix(M, "allow")
+    matrix = as_matrix(M, "allow", mask=mask)
     if basis.shape[0] != matrix.shape[0]:
         raise ValueError(
             f"W and M must have the same number of rows, got {basis.shape[0]} and {matrix.shape[0]}."
         )
     atoms = Atoms.of(basis)
-    weights = partial(weights_of_columns, atoms, method=method, sum_to_one=sum_to_one, tol=tol, most=max_iter)
-    H: Floats = matrix.map_columns(weights, basis.shape[1], matrix.dtype)
-    return H
+    options: dict[str, Any] = {"method": method, "sum_to_one": sum_to_one, "tol": tol, "most": max_iter}
+    if matrix.is_tall:  # columns that are too long to be held: products with Q are added up row by row
+        H = weights_of_coordinates(atoms, matrix.products_with(atoms.Q).T, matrix.dtype, **options)
+        H = H if matrix.columns is None else matrix.columns.spread(H, np.nan)
+    else:
+        H = matrix.map_columns(partial(weights_of_columns, atoms, **options), basis.shape[1], matrix.dtype)
+    wrap = None if matrix.columns is None or isinstance(M, Matrix) else matrix.columns.wrap
+    return H if wrap is None else wrap(H)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +161,22 @@ def weights_of_columns(
 ) -> Floats:
     """Return the nonnegative weights of some columns, r × n, in their own type."""
     coordinates = np.asarray(columns.inner(atoms.Q.astype(columns.dtype)), dtype=np.float64)
+    return weights_of_coordinates(
+        atoms, coordinates, columns.dtype, method=method, sum_to_one=sum_to_one, tol=tol, most=most
+    )
+
+
+def weights_of_coordinates(
+    atoms: Atoms,
+    coordinates: Floats,
+    dtype: np.dtype[Any],
+    *,
+    method: str,
+    sum_to_one: bool,
+    tol: float,
+    most: int,
+) -> Floats:
+    """Return the weights of columns, given by their inner products with Q (overwritten), n × r."""
     if sum_to_one:
         H = hull_weights(atoms.rows, coordinates / atoms.unit)
     else:
@@ -160,7 +185,7 @@ def weights_of_columns(
         exact = method == "exact"
         H = cone_weights(atoms.rows, coordinates) if exact else hals(atoms.rows, coordinates, tol, most)
         H *= height / atoms.unit
-    return H.T.astype(columns.dtype, order="C")
+    return H.T.astype(dtype, order="C")
 
 
 # What is left unexplained ------------------------------------------------------------------------------
@@ -173,7 +198,7 @@ class Unexplained:
     Attributes
     ----------
     residual : float
-        Σ_j min_{h ≥ 0} ‖m_j − Wh‖².
+        Σ_j min_{h ≥ 0} ‖m_j − Wh‖², with Σh = 1 if that was asked for.
     total : float
         ‖M‖²_F.
     squared_weights : float
@@ -199,10 +224,11 @@ class Misfit(Reducer[Unexplained]):
 
     atoms: Atoms
     most: int
+    sum_to_one: bool = False
 
     def more(self, found: Unexplained | None, part: Part) -> Unexplained:
         """Return what is left of the parts so far, and of one more."""
-        E, H = squared_misfits(part.columns, self.atoms)
+        E, H = squared_misfits(part.columns, self.atoms, self.sum_to_one)
         known = found is not None and len(found.worst.values) == self.most
         worst = np.flatnonzero(found.worst.values[-1] < E) if found and known else np.arange(len(E))
         worst = worst[np.argsort(-E[worst], kind="stable")][: self.most]
@@ -221,25 +247,27 @@ class Misfit(Reducer[Unexplained]):
         )
 
 
-def unexplained(matrix: Matrix, W: Floats, most: int = 1) -> Unexplained:
+def unexplained(matrix: Matrix, W: Floats, most: int = 1, sum_to_one: bool = False) -> Unexplained:
     """Return what the columns of W leave of all columns, and the `most` columns that are explained worst.
 
     One pass. The entries must be in the floating-point range (`Matrix.checked_scan`).
     """
-    left: Unexplained = matrix.scan(Misfit(Atoms.of(W), most))[0]
+    left: Unexplained = matrix.scan(Misfit(Atoms.of(W), most, sum_to_one))[0]
     return left
 
 
-def checked_unexplained(matrix: Matrix, W: Floats) -> tuple[Unexplained, float]:
+def checked_unexplained(matrix: Matrix, W: Floats, sum_to_one: bool = False) -> tuple[Unexplained, float]:
     """Return the same of entries that are checked, and divided by the number that is returned, if need be."""
-    scaled, results = matrix.checked_scan(Misfit(Atoms.of(W), 1))
+    scaled, results = matrix.checked_scan(Misfit(Atoms.of(W), 1, sum_to_one))
     factor = scaled.scale / matrix.scale
-    return (unexplained(scaled, W / factor) if results is None else results[0]), factor
+    left = unexplained(scaled, W / factor, 1, sum_to_one) if results is None else results[0]
+    return left, factor
 
 
 def explained_share(matrix: Matrix, anchors: Ints) -> float:
-    """Return the relative approximation of all columns by some of them."""
-    left, _ = checked_unexplained(matrix, matrix.take(anchors))
+    """Return the relative approximation of all columns by some of them, given by the caller's indices."""
+    matrix = matrix.with_few_rows()
+    left, _ = checked_unexplained(matrix, matrix.at(anchors))
     if left.total == 0:
         raise ValueError("M is zero, where the relative approximation error is not defined.")
     return left.explained
@@ -251,12 +279,12 @@ def residual_norm(matrix: Matrix, W: Floats) -> float:
     return float(np.sqrt(left.residual)) * factor
 
 
-def squared_misfits(columns: InMemory, atoms: Atoms) -> tuple[Floats, Floats]:
-    """Return min_{h ≥ 0} ‖m_j − Wh‖² of every column, and the weights.
+def squared_misfits(columns: InMemory, atoms: Atoms, sum_to_one: bool = False) -> tuple[Floats, Floats]:
+    """Return min_{h ≥ 0} ‖m_j − Wh‖² of every column, with Σh = 1 if asked for, and the weights.
 
     The misfit is computed from the columns themselves: a difference of squares loses half the digits.
     """
-    H = weights_of_columns(atoms, columns)
+    H = weights_of_columns(atoms, columns, sum_to_one=sum_to_one)
     rest = columns.take(slice(None)) - atoms.W @ H
     return np.einsum("ij,ij->j", rest, rest), H
 

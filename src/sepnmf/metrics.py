@@ -6,7 +6,7 @@ from numbers import Integral
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from sepnmf._typing import Floats, Ints
+from sepnmf._typing import ArrayLike, Floats, Ints
 from sepnmf.least_squares import explained_share
 from sepnmf.matrix import MatrixLike, as_matrix
 
@@ -147,7 +147,7 @@ def sam(W: MatrixLike, W_true: MatrixLike) -> float:
     return float(np.degrees(assigned_angles(*check_pair(W, W_true)).mean()))
 
 
-def rae(M: MatrixLike, anchors: Indices) -> float:
+def rae(M: MatrixLike, anchors: Indices, *, mask: ArrayLike | None = None) -> float:
     """Return the fraction of M that the anchors explain, from 0 (nothing) to 1 (everything).
 
     The paper calls this the relative approximation error, although larger is better::
@@ -163,6 +163,8 @@ def rae(M: MatrixLike, anchors: Indices) -> float:
         time are in memory.
     anchors : sequence of int
         K, distinct column indices.
+    mask : array_like of bool of shape (n,), optional
+        Whether each column is used; the others are not to be explained.
 
     Returns
     -------
@@ -182,8 +184,8 @@ def rae(M: MatrixLike, anchors: Indices) -> float:
     >>> round(rae(M, [0]), 6)  # the second column is not explained: 1 − 4/√26
     0.215535
     """
-    matrix = as_matrix(M, "allow")
-    return explained_share(matrix, check_indices(anchors, matrix.shape[1]))
+    matrix = as_matrix(M, "allow", mask=mask)
+    return explained_share(matrix, check_indices(anchors, matrix.given_columns))
 
 
 def check_indices(anchors: Indices, n: int) -> Ints:

@@ -4,6 +4,7 @@ import warnings
 from typing import Any, Literal
 
 from sepnmf import methods
+from sepnmf._typing import ArrayLike
 from sepnmf._validation import check_choice
 from sepnmf.matrix import Matrix, MatrixLike, as_matrix
 from sepnmf.methods import Method, refined
@@ -33,6 +34,8 @@ def select(
     method: str = "auto",
     *,
     refine: bool = False,
+    mask: ArrayLike | None = None,
+    row_mask: ArrayLike | None = None,
     **options: Any,
 ) -> Selection:
     """Find r columns of M that explain all the others.
@@ -40,9 +43,10 @@ def select(
     Parameters
     ----------
     M : matrix_like of shape (m, n)
-        Data: array_like, sparse, or read in chunks. Some methods refuse a sparse M (`sepnmf methods` says
-        which). A Dask array, a Zarr array, an HDF5 data set and a NumPy memmap of more than 500 MB are
-        never held at once, but a few chunks at a time.
+        Data: array_like, sparse, a pandas or polars frame, AnnData, an `xarray.DataArray` (see `as_matrix`),
+        or read in chunks. Some methods refuse a sparse M (`sepnmf methods` says which). A Dask array, a Zarr
+        array, an HDF5 data set and a NumPy memmap of more than 500 MB are never held at once, but a few
+        chunks at a time.
     r : int or "auto"
         Number of anchors, 1 ≤ r ≤ n. "auto" asks `estimate_rank`, and warns when the data do not settle
         it; of data in chunks, it looks at a random sample of twenty thousand columns.
@@ -52,12 +56,18 @@ def select(
         Descend from the method's anchors by exchanging one at a time until no exchange helps, on the
         criterion that "auto" would take. X, if the method has one, still belongs to the anchors before
         that.
+    mask : array_like of bool of shape (n,), optional
+        Whether each column is used (an image of these if M is one). The others, such as pixels without data,
+        are neither candidates nor to be explained; they may have any entries.
+    row_mask : array_like of bool of shape (m,), optional
+        Whether each row is used.
     **options
         Options of the method; an unknown one is an error.
 
     Returns
     -------
     Selection
+        Its anchors index the columns of M as it was passed, masked ones included; `names` are theirs.
 
     Warns
     -----
@@ -78,14 +88,15 @@ def select(
     shared = {name: options[name] for name in ("n_jobs", "random_state") if options.get(name) is not None}
     if isinstance(r, str) and r != "auto":
         raise ValueError(f'r must be an integer or "auto", got {r!r}.')
-    matrix = as_matrix(M, options.get("negative", "error"))
+    given = as_matrix(M, options.get("negative", "error"), mask=mask, row_mask=row_mask)
+    matrix = given.bare().with_few_rows()
     rank = number_of_anchors(matrix, shared) if isinstance(r, str) else r
     sel = record(matrix, rank, **options)
-    if not refine:
-        return sel
-    if options.get("normalize") in ("none", "l1", "sqrt"):
-        shared["normalize"] = options["normalize"]
-    return refined(matrix, sel, **shared)
+    if refine:
+        if options.get("normalize") in ("none", "l1", "sqrt"):
+            shared["normalize"] = options["normalize"]
+        sel = refined(matrix, sel, **shared)
+    return sel if given.columns is None else sel.among(given.columns)
 
 
 def number_of_anchors(matrix: Matrix, options: dict[str, Any]) -> int:

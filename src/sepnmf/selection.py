@@ -1,11 +1,13 @@
 """`Selection`, the result type of all methods, and scores of columns from a coefficient matrix."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from sepnmf._typing import Floats, Ints
+from sepnmf.matrix import Columns, take_columns
 from sepnmf.model._norms import row_lengths
 
 Status = Literal["converged", "max_outer", "stopped", "diverged", "collapsed", "done", "not identifiable"]
@@ -40,6 +42,8 @@ class Selection:
         Wall-clock time.
     refinement : dict or None
         With `select(…, refine=True)`: the criterion, its values before and after, and the exchanges.
+    names : tuple of str or None
+        Names of the anchors, if the container of M has names for its columns.
     """
 
     anchors: Ints
@@ -53,6 +57,55 @@ class Selection:
     history: dict[str, Floats] = field(default_factory=dict)
     seconds: float = 0.0
     refinement: dict[str, Any] | None = None
+    names: tuple[str, ...] | None = None
+
+    def take(self, M: Any) -> Any:
+        """Return the anchors' columns, best first, in a container of the same kind as M.
+
+        Parameters
+        ----------
+        M : matrix_like of shape (m, n)
+            The data from which the anchors were selected, or others with the same columns.
+
+        Returns
+        -------
+        container
+            ``M[:, anchors]`` of an array; a data frame of a data frame, annotated data of annotated data; of
+            an `xarray.DataArray`, one with the dimension "anchor" and the coordinates of the anchors.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import sepnmf
+        >>> frame = pd.DataFrame({"soil": [1.0, 0.0], "both": [1.0, 1.0], "water": [0.0, 2.0]})
+        >>> sel = sepnmf.select(frame, 2, method="spa")
+        >>> sel.names
+        ('water', 'soil')
+        >>> sel.take(frame)
+           water  soil
+        0    0.0   1.0
+        1    2.0   0.0
+        """
+        return take_columns(M, self.anchors)
+
+    def among(self, columns: Columns) -> "Selection":
+        """Return the selection with the caller's indices, from one among the columns that are used."""
+        anchors = columns.indices(self.anchors)
+        names = columns.names(anchors)
+        if columns.kept is None:
+            return replace(self, names=names)
+        scores = columns.spread(self.scores, min(float(self.scores.min()), 0.0))
+        return replace(self, anchors=anchors, scores=scores, X=self.coefficients(columns), names=names)
+
+    def coefficients(self, columns: Columns) -> Any:
+        """Return X with rows and columns of zeros for the columns of M that are not used."""
+        if self.X is None or columns.kept is None:
+            return self.X
+        place = sparse.csr_array(
+            (np.ones(len(columns.kept)), (columns.kept, np.arange(len(columns.kept)))),
+            shape=(columns.count, len(columns.kept)),
+        )
+        return place @ self.X @ place.T
 
     def __repr__(self) -> str:
         return (

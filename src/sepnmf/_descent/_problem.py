@@ -99,7 +99,7 @@ class Problem:
 
 def white_noise(data: InMemory, r: int) -> float | None:
     """Variance of the noise behind the r-th singular value; None if that is not white, or not known."""
-    m, n = data.shape
+    m, n = data.height, data.shape[1]
     spectrum = squared_spectrum(data)
     if spectrum is None or white_rank(spectrum, m, n)[0] > r:
         return None

@@ -4,7 +4,8 @@ Only Typer and Rich are imported before a command runs, so that --help is fast.
 """
 
 from sepnmf.cli._app import app, run
-from sepnmf.cli._commands import compare, demo, methods, select, topics, unmix
+from sepnmf.cli._commands import compare, select, topics, unmix
+from sepnmf.cli._listing import demo, methods
 from sepnmf.cli._reproduce import reproduce
 
 __all__ = ["app", "compare", "demo", "methods", "reproduce", "run", "select", "topics", "unmix"]

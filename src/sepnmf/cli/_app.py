@@ -5,26 +5,72 @@ import re
 import shlex
 import sys
 import traceback
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+import typer.core
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+SUMMARY = """Find the few columns of a matrix that explain all the others (separable NMF).
+
+The columns may be pixels of an image, words of a corpus, genes or samples. The few are called anchors: pure
+pixels, anchor words, markers. The others are mixtures of them."""
+
+GROUPS = {
+    "Work on a file": ("select", "unmix", "topics", "compare"),
+    "Get to know it": ("demo", "methods"),
+    "Research": ("reproduce",),
+}
+
+EXAMPLES = """Examples:
+  sepnmf unmix scene.hdr -r 4 --report
+      writes the spectra of four pure pixels, their abundance maps, and a page
+  sepnmf select table.csv -r auto
+      finds how many columns explain the table, and which
+
+sepnmf COMMAND --help lists the options of a command."""
+
+
+class Group(typer.core.TyperGroup):
+    """The commands in groups, and examples below them."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write one line per command under the heading of its group."""
+        names = self.list_commands(ctx)
+        grouped = [name for group in GROUPS.values() for name in group]
+        groups = GROUPS | {"Other commands": tuple(name for name in names if name not in grouped)}
+        width = formatter.width - max(map(len, names)) - 6
+        for title, group in groups.items():
+            commands = [(name, self.commands[name]) for name in group if name in names]
+            if commands:
+                with formatter.section(title):
+                    lines = [(name, command.get_short_help_str(width)) for name, command in commands]
+                    formatter.write_dl(lines)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples as they are."""
+        formatter.write(f"\n{EXAMPLES}\n")
+
+
 app = typer.Typer(
-    help="Find the few columns of a matrix that explain all the others.",
-    no_args_is_help=True,
+    cls=Group,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 console = Console()
+SHOWN_AS: dict[str, str] = {}  # paths of temporary folders, and the paths that messages show instead
 error_console = Console(stderr=True)
+
+# Arguments of `sepnmf.io.read` that are options under the same name.
+READING = "memory|shape|axes|order|nodata|mask|bands|names|row_names|variable|header|index"
 
 SUCCESS, INTERNAL_ERROR, INVALID_INPUT, INTERRUPTED = 0, 1, 2, 130
 
-STOPPED = "Interrupted; complete files are kept, and no incomplete file is left."
+STOPPED = "Interrupted: nothing was written, and the results of an earlier run are kept."
 
 
 class UserError(Exception):
@@ -35,9 +81,29 @@ class UserError(Exception):
         self.code = code
 
 
-@app.callback()
-def main() -> None:
-    """Find the few columns of a matrix that explain all the others."""
+def show_version(wanted: bool) -> None:
+    """Print the version and exit."""
+    if wanted:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"sepnmf {version('sepnmf')}\n")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version and exit.")
+]
+
+
+@app.callback(help=SUMMARY)
+def main(context: typer.Context, version: Version = False) -> None:
+    """Print the help if no command is given."""
+    from sepnmf.cli._progress import begin_command
+
+    begin_command()
+    SHOWN_AS.clear()
+    if context.invoked_subcommand is None:
+        sys.stdout.write(context.get_help() + "\n")
 
 
 def run() -> NoReturn:
@@ -67,17 +133,29 @@ def run() -> NoReturn:
 
 def print_error(message: str, code: int = INVALID_INPUT) -> int:
     """Print one line to standard error and return the exit code."""
-    text = as_command_line_words(printable(message))
+    text = as_command_line_words(printable(as_shown(message)))
     error_console.print(text, markup=False, highlight=False, soft_wrap=True)
     return code
+
+
+def as_shown(text: str) -> str:
+    """Replace paths by what the user knows them as."""
+    for path, name in SHOWN_AS.items():
+        text = text.replace(path, name)
+    return text
 
 
 def as_command_line_words(message: str) -> str:
     """Replace names of Python arguments in a message by names of command line options."""
     message = re.sub(r'\bnegative="(\w+)"', r"--negative \1", message)
     message = re.sub(r"^in_parts is for", "--dask is for", message)
-    message = re.sub(r"^memory (is for|must be)", r"--memory \1", message)
+    message = re.sub(rf"^({READING}) (is for|must|cannot|has|needs|names)\b", option_and_verb, message)
     return re.sub(r"\bgot r=(\d+)", r"got --anchors \1", message)
+
+
+def option_and_verb(found: re.Match[str]) -> str:
+    """Return the option of an argument, and the verb behind it."""
+    return f"--{found[1].replace('_', '-')} {found[2]}"
 
 
 def printable(text: str) -> str:
@@ -89,7 +167,7 @@ def printable(text: str) -> str:
 
 def print_line(text: str) -> None:
     """Print one line without markup."""
-    console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+    console.print(printable(as_shown(text)), markup=False, highlight=False, soft_wrap=True)
 
 
 def show_table(head: dict[str, str], rows: list[list[str]]) -> None:

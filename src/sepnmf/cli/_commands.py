@@ -1,24 +1,24 @@
-"""The commands select, unmix, topics and compare, which read a file, and methods and demo."""
+"""The commands select, unmix, topics and compare, which read a file.
+
+Each checks first that it can end: options, libraries and the output folder. Then it reads, works and writes.
+"""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sepnmf.cli import _cluster as cluster
 from sepnmf.cli import _options as opt
 from sepnmf.cli import _work as work
 from sepnmf.cli._app import UserError, app, command_line, print_line, show_json, show_table, versions
 from sepnmf.cli._options import Axis, Scale, Sign
-from sepnmf.cli._progress import passing
+from sepnmf.cli._progress import stage
+from sepnmf.cli._result import COUNTED, show, write_page
 
-if TYPE_CHECKING:
-    from sepnmf._typing import Floats
-    from sepnmf.io import Data
-    from sepnmf.matrix import Matrix
-    from sepnmf.selection import Selection
-
-SMALL_MATRIX = 5_000_000  # entries up to which a report compares the fast methods
-ANCHOR_HEAD = {"": "right", "column": "right", "name": "left", "score": "right"}
+# Patterns of the files that the commands may write.
+SELECT = ("anchors.csv", "anchors.json", "history.csv", "report.html")
+UNMIX = (*SELECT, "abundances.*", "endmembers.*", "residual.png", "dominant.png")
+TOPICS = (*SELECT, "topics.csv")
+COMPARE = ("comparison.csv", "comparison.json", "report.html")
 
 
 @app.command()
@@ -50,7 +50,8 @@ def select(
 
     image_shape = None if picture is None else work.parse_shape(picture, "--picture")
     options = work.method_options(set_)
-    with cluster.connected(dask, memory):
+    work.check_request(file, anchors, method, options, memory=memory, dask=dask)
+    with work.new_folder(file, out, "anchors", SELECT) as folder, cluster.connected(dask, memory):
         data = work.load(
             file,
             shape=shape,
@@ -63,7 +64,6 @@ def select(
         )
         M = as_matrix(data.M, negative.value)
         sel, fit = work.find_anchors(M, anchors, method, normalize, seed, options)
-        folder = work.folder_for(file, out, "anchors")
         content = work.record(
             data, sel, fit, axis=axis.value, normalize=normalize.value, seed=seed, options=options
         )
@@ -92,20 +92,23 @@ def unmix(
     memory: opt.Memory = None,
     dask: opt.Dask = None,
 ) -> None:
-    """Unmix a hyperspectral image into spectra of pure pixels (endmembers) and abundance maps.
+    """Unmix an image: spectra of pure pixels, abundance maps.
+
+    The pure pixels (endmembers) are found in the hyperspectral image, and every pixel is a mixture of them.
 
     Writes the anchors, endmembers.csv, and the abundances as PNG and as a cube in the format of the image.
     """
-    import numpy as np
-
-    from sepnmf._overview import maps, thinning
-    from sepnmf.cli._pictures import draw_maps, draw_spectra
-    from sepnmf.io import read_maps, write_cube
-    from sepnmf.least_squares import nnls
-    from sepnmf.matrix import as_matrix
-
     options = work.method_options(set_)
-    with cluster.connected(dask, memory):
+    work.check_request(file, anchors, method, options, memory=memory, dask=dask, pictures=True)
+    with work.new_folder(file, out, "unmixed", UNMIX) as folder, cluster.connected(dask, memory):
+        import numpy as np
+
+        from sepnmf._overview import maps, thinning
+        from sepnmf.cli._pictures import draw_maps, draw_spectra
+        from sepnmf.io import read_maps, write_cube
+        from sepnmf.least_squares import nnls
+        from sepnmf.matrix import as_matrix
+
         data = work.load(file, variable=variable, shape=shape, memory=memory, in_parts=dask is not None)
         if data.image_shape is None:
             raise UserError(
@@ -115,23 +118,24 @@ def unmix(
         M = as_matrix(data.M, negative.value)
         sel, fit = work.find_anchors(M, anchors, method, normalize, seed, options)
         W = M.take(sel.anchors)
-        H: Any = nnls(W, M, sum_to_one=sum_to_one)
-        folder = work.folder_for(file, out, "unmixed")
+        with stage("computing abundances"):
+            H: Any = nnls(W, M, sum_to_one=sum_to_one)
         labels = data.column_labels(sel.anchors)
         content = work.record(data, sel, fit, normalize=normalize.value, seed=seed, options=options)
         paths = [
             *work.write_anchors(folder, data, sel, content),
             work.write_columns(folder / "endmembers.csv", data, W, labels),
         ]
-        with passing():
+        with stage("writing abundances"):
             cube = write_cube(folder / "abundances", H.astype(np.float32) if M.lazy else H, data, labels)
-        # Lazy weights are computed once, while they are written; the pictures are read from that file.
-        pictures = read_maps(cube, thinning(data.image_shape)) if M.lazy else maps(data, H)
-        paths += [
-            cube,
-            draw_maps(folder / "abundances.png", pictures, labels),
-            draw_spectra(folder / "endmembers.png", data, W, labels),
-        ]
+            # Lazy weights are computed once, while they are written; the pictures are read from that file.
+            pictures = read_maps(cube, thinning(data.image_shape)) if M.lazy else maps(data, H)
+        with stage("drawing maps"):
+            paths += [
+                cube,
+                draw_maps(folder / "abundances.png", pictures, labels),
+                draw_spectra(folder / "endmembers.png", data, W, labels),
+            ]
         if report:
             paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, maps=pictures))
     show(sel, content, paths, as_json)
@@ -163,34 +167,38 @@ def topics(
     from sepnmf.text import cooccurrence, topic_words
 
     options = work.method_options(set_)
-    names = read_names(vocabulary)
-    data = work.load(file, variable=variable)
-    if data.M.shape[1] != len(names):
-        data = data.transposed()
-    if data.M.shape[1] != len(names):
-        raise UserError(
-            f"{vocabulary.name} has {len(names)} words, but {file.name} is {data.M.shape[1]} × "
-            f"{data.M.shape[0]}: the number of rows or columns must equal the number of words."
-        )
-    Q = cooccurrence(data.M)
-    data = replace(data, M=Q, row_names=names, column_names=names, wavelengths=(), image_shape=None)
-    M = as_matrix(Q)
-    sel, fit = work.find_anchors(M, anchors, method, Scale.none, seed, options)
-    found = []
-    for anchor, share in zip(sel.anchors, topic_words(Q, sel.anchors), strict=True):
-        top = np.argsort(-share, kind="stable")[:words]
-        found.append((names[anchor], [(names[j], float(share[j])) for j in top]))
-    folder = work.folder_for(file, out, "topics")
-    content = work.record(data, sel, fit, seed=seed, options=options)
-    content["topics"] = [{"anchor": anchor, "words": dict(top)} for anchor, top in found]
-    rows = [[k, anchor, word, share] for k, (anchor, top) in enumerate(found, 1) for word, share in top]
-    paths = [
-        *work.write_anchors(folder, data, sel, content),
-        work.write_csv(folder / "topics.csv", ["topic", "anchor", "word", "share"], rows),
-    ]
-    if report:
-        W = M.take(sel.anchors)
-        paths.append(write_page(folder, data, M, sel, W, fit, Scale.none, seed, topics=found))
+    work.check_request(file, anchors, method, options)
+    with work.new_folder(file, out, "topics", TOPICS, vocabulary) as folder:
+        names = read_names(vocabulary)
+        data = work.load(file, variable=variable)
+        if data.M.shape[1] != len(names):
+            data = data.transposed()
+        if data.M.shape[1] != len(names):
+            raise UserError(
+                f"{vocabulary.name} has {len(names)} words, but {file.name} is {data.M.shape[1]} × "
+                f"{data.M.shape[0]}: the number of rows or columns must equal the number of words."
+            )
+        with stage("counting co-occurrences"):
+            Q = cooccurrence(data.M)
+        data = replace(data, M=Q, row_names=names, column_names=names, wavelengths=(), image_shape=None)
+        M = as_matrix(Q)
+        sel, fit = work.find_anchors(M, anchors, method, Scale.none, seed, options)
+        found = []
+        with stage("computing topics"):
+            shares = topic_words(Q, sel.anchors)
+        for anchor, share in zip(sel.anchors, shares, strict=True):
+            top = np.argsort(-share, kind="stable")[:words]
+            found.append((names[anchor], [(names[j], float(share[j])) for j in top]))
+        content = work.record(data, sel, fit, seed=seed, options=options)
+        content["topics"] = [{"anchor": anchor, "words": dict(top)} for anchor, top in found]
+        rows = [[k, anchor, word, share] for k, (anchor, top) in enumerate(found, 1) for word, share in top]
+        paths = [
+            *work.write_anchors(folder, data, sel, content),
+            work.write_csv(folder / "topics.csv", ["topic", "anchor", "word", "share"], rows),
+        ]
+        if report:
+            W = M.take(sel.anchors)
+            paths.append(write_page(folder, data, M, sel, W, fit, Scale.none, seed, topics=found))
     head = {"": "right", "anchor word": "left", "top words": "left"}
     lines = [[str(k), anchor, ", ".join(word for word, _ in top)] for k, (anchor, top) in enumerate(found, 1)]
     show(sel, content, paths, as_json, head, lines)
@@ -221,27 +229,35 @@ def compare(
     from sepnmf.matrix import as_matrix
     from sepnmf.registry import find_method
 
+    work.check_request(file, anchors)
     names = None if not methods else [find_method(name, "--method").name for name in methods]
-    data = work.load(file, variable=variable, header=header, index=index, shape=shape, axis=axis)
-    M = as_matrix(data.M, negative.value)
-    if M.lazy:
-        raise UserError(f"{file.name} is too large for a comparison: use sepnmf select.")
-    r = work.number_of_anchors(M, anchors, seed)
-    rows = work.compare_methods(data, M, r, names, normalize, seed)
-    folder = work.folder_for(file, out, "comparison")
-    rows.sort(key=lambda row: (row["fit"] is None, -(row["fit"] or 0.0)))
-    content = {"file": str(data.file), "command": command_line(), "versions": versions(), "methods": rows}
-    head = ["method", "fit", "seconds", "status", "columns", "anchors", "failure"]
-    table = [[csv_cell(row[key]) for key in head] for row in rows]
-    paths = [
-        work.write_csv(folder / "comparison.csv", head, table),
-        work.write_json(folder / "comparison.json", content),
-    ]
-    best = next((row for row in rows if row["fit"] is not None), None)
-    if report and best is not None:
-        sel = choose(M.normalised(normalize.value), r, best["method"], random_state=seed)
-        W = M.take(sel.anchors)
-        paths.append(write_page(folder, data, M, sel, W, best["fit"], normalize, seed, comparison=rows))
+    with work.new_folder(file, out, "comparison", COMPARE) as folder:
+        data = work.load(file, variable=variable, header=header, index=index, shape=shape, axis=axis)
+        M = as_matrix(data.M, negative.value)
+        if M.lazy:
+            raise UserError(f"{file.name} is too large for a comparison: use sepnmf select.")
+        r = work.number_of_anchors(M, anchors, seed)
+        rows = work.compare_methods(data, M, r, names, normalize, seed)
+        rows.sort(key=lambda row: (row["fit"] is None, -(row["fit"] or 0.0)))
+        content = {
+            "file": str(data.file),
+            "counted_from": work.counted_from(data),
+            "methods": rows,
+            "command": command_line(),
+            "versions": versions(),
+        }
+        head = ["method", "fit", "seconds", "status", "columns", "anchors", "failure"]
+        table = [[csv_cell(row[key]) for key in head] for row in rows]
+        paths = [
+            work.write_csv(folder / "comparison.csv", head, table),
+            work.write_json(folder / "comparison.json", content),
+        ]
+        best = next((row for row in rows if row["fit"] is not None), None)
+        if report and best is not None:
+            with stage(f"selecting anchors ({best['method']})"):
+                sel = choose(M.normalised(normalize.value), r, best["method"], random_state=seed)
+            W = M.take(sel.anchors)
+            paths.append(write_page(folder, data, M, sel, W, best["fit"], normalize, seed, comparison=rows))
     if as_json:
         show_json(content)
         return
@@ -251,113 +267,11 @@ def compare(
         result = row["failure"] or ", ".join(row["anchors"])
         lines.append([row["method"], fit, f"{row['seconds']:.3f}", result])
     show_table({"method": "left", "fit": "right", "seconds": "right", "anchors": "left"}, lines)
-    print_line(f"Written: {', '.join(map(str, paths))}")
-
-
-@app.command()
-def methods(as_json: opt.Json = False) -> None:
-    """List the methods: what each does, when to use it, its cost, and which data it accepts."""
-    from sepnmf.registry import METHODS
-
-    facts = [method.facts() for method in METHODS.values()]
-    if as_json:
-        show_json(facts)
-        return
-    rows = []
-    for fact in facts:
-        rows += [
-            [fact["method"], fact["summary"], "yes" if fact["sparse"] else "no", fact["chunks"]],
-            ["", f"when: {fact['use']}", "", ""],
-            ["", f"cost: {fact['cost']}", "", ""],
-        ]
-    show_table({"method": "left", "what it does": "left", "sparse M": "left", "M in chunks": "left"}, rows)
-    needing = [f"{fact['method']} ({', '.join(fact['required'])})" for fact in facts if fact["required"]]
-    print_line(f"Options without a default: {'; '.join(needing)}. Options are passed as --set NAME=VALUE.")
-    print_line(
-        "On data in chunks, a method selects exactly as in memory, or among columns that are screened first."
-    )
-
-
-@app.command()
-def demo(out: opt.Out = None) -> None:
-    """Run a demonstration on generated data: prints a table, writes a figure and a report."""
-    from sepnmf.cli._demonstration import demonstrate
-
-    folder = Path("demo") if out is None else out
-    folder.mkdir(parents=True, exist_ok=True)
-    demonstrate(folder)
-
-
-def show(
-    sel: "Selection",
-    content: dict[str, Any],
-    paths: list[Path],
-    as_json: bool,
-    head: dict[str, str] = ANCHOR_HEAD,
-    rows: list[list[str]] | None = None,
-) -> None:
-    """Print the result as JSON, or as a table (by default of the anchors) with a summary below it."""
-    if as_json:
-        show_json(content)
-        return
-    if rows is None:
-        rows = [
-            [str(row["rank"]), str(row["column"]), row["name"], f"{row['score']:.4g}"]
-            for row in content["anchors"]
-        ]
-    show_table(head, rows)
-    run = f"{sel.method}, {sel.status}, {sel.seconds:.2f} s"
-    print_line(f"The anchors explain {content['fit']:.2%} of the data ({run}).")
-    if sel.status == "stopped":
-        print_line(f"The method was stopped after {sel.n_outer} iterations; these are its anchors so far.")
-    elif not sel.converged:
-        print_line(
-            "The method did not converge: allow more iterations, or see the convergence in the report."
-        )
+    if not data.column_names:
+        print_line(COUNTED["line" in work.counted_from(data)])
     print_line(f"Written: {', '.join(map(str, paths))}")
 
 
 def csv_cell(value: Any) -> Any:
     """Return a value for a cell of a CSV file; the items of a list are separated by spaces."""
     return " ".join(map(str, value)) if isinstance(value, list) else value
-
-
-def write_page(
-    folder: Path,
-    data: "Data",
-    M: "Matrix",
-    sel: "Selection",
-    W: "Floats",
-    fit: float,
-    normalize: Scale,
-    seed: int,
-    **more: Any,
-) -> Path:
-    """Write report.html; maps and a comparison of fast methods are computed unless they are in `more`."""
-    from sepnmf import _overview as overview
-    from sepnmf.registry import METHODS, ready_methods
-    from sepnmf.report import Contents, write_report
-
-    labels = tuple(data.column_labels(sel.anchors))
-    if "maps" not in more and data.image_shape is not None:
-        more["maps"] = overview.maps_from(data, M, W)
-    if "comparison" not in more and not M.lazy and M.shape[0] * M.shape[1] <= SMALL_MATRIX:
-        omitted = ("auto", sel.method)
-        fast = [name for name in ready_methods() if METHODS[name].quick_up_to is None and name not in omitted]
-        others = work.compare_methods(data, M, len(labels), fast, normalize, seed)
-        own = {"method": sel.method, "anchors": list(labels), "fit": fit, "seconds": sel.seconds}
-        more["comparison"] = [own | {"status": sel.status, "failure": None}, *others]
-    contents = Contents(
-        data=data,
-        selection=sel,
-        labels=labels,
-        anchor_columns=W,
-        summary=overview.summary(data),
-        fit=fit,
-        picture=None if data.image_shape is None else overview.scene(data),
-        curve=overview.curve_of_residuals(M),
-        command=command_line(),
-        versions=versions(),
-        **more,
-    )
-    return write_report(folder / "report.html", contents)

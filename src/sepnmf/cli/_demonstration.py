@@ -1,11 +1,12 @@
 """The demonstration: anchors of generated data, compared with the true ones, in a figure and a report."""
 
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sepnmf._overview import compare, curve_of_residuals, summary
+from sepnmf._overview import compare, curve_of_residuals, doubts, summary
 from sepnmf.cli._app import command_line, print_line, show_table, versions
 from sepnmf.cli._pictures import pyplot, save
 from sepnmf.datasets import make_midpoint
@@ -42,23 +43,36 @@ def demonstrate(folder: Path) -> None:
         f"{sel.n_outer} outer iterations, {sel.seconds:.2f} s; λR + fit = {sel.history['objective'][-1]:.4g}."
     )
     picture = draw(folder / "anchors.png", M, true, sel)
-    report = write_report(folder / "report.html", contents(M, sel))
+    report = write_report(folder / "report.html", contents(M, true, sel))
     print_line(f"Figure: {picture}   Report: {report}")
 
 
-def contents(M: "Floats", sel: "Selection") -> Contents:
+def column_names(M: "Floats", true: "Ints") -> tuple[str, ...]:
+    """Return "pure k" for the k-th true anchor, and "j+k" for the column nearest to a midpoint of two."""
+    names = np.empty(M.shape[1], dtype=object)
+    names[true] = [f"pure {k}" for k in range(1, len(true) + 1)]
+    midpoints = np.delete(np.arange(M.shape[1]), true)
+    for j, k in combinations(range(len(true)), 2):
+        midpoint = M[:, true[[j, k]]].mean(axis=1, keepdims=True)
+        nearest = np.linalg.norm(M[:, midpoints] - midpoint, axis=0).argmin()
+        names[midpoints[nearest]] = f"{j + 1}+{k + 1}"
+    return tuple(names)
+
+
+def contents(M: "Floats", true: "Ints", sel: "Selection") -> Contents:
     """Return the contents of the report."""
-    names = [f"pure {j}" for j in range(R)] + [f"{i}+{j}" for i in range(R) for j in range(i + 1, R)]
-    data = Data(M, Path("generated"), column_names=tuple(names))
+    data = Data(M, Path("generated"), column_names=column_names(M, true))
+    fit = rae(M, sel.anchors)
     return Contents(
         data=data,
         selection=sel,
         labels=tuple(data.column_labels(sel.anchors)),
         anchor_columns=M[:, sel.anchors],
         summary=summary(data),
-        fit=rae(M, sel.anchors),
+        fit=fit,
         curve=curve_of_residuals(M),
         comparison=compare(M, R, COMPARED, label=data.column_label),
+        warnings=doubts(sel, fit),
         command=command_line(),
         versions=versions(),
     )

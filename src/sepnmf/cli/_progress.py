@@ -1,36 +1,163 @@
-"""Progress bars for iterations and for passes over data in chunks, and the handling of Ctrl-C."""
+"""Progress of a command and the handling of Ctrl-C.
+
+On a terminal, every stage of a command has a bar. Otherwise, a line is printed to standard error now and
+then: the first after two seconds, the next after ten more, and then at intervals that grow.
+"""
 
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
-from sepnmf.cli._app import error_console
+from sepnmf.cli._app import error_console, printable
 
 if TYPE_CHECKING:
     from sepnmf.methods import Method
 
 CHUNK_TASKS = ("on_one_core", "write_chunk")  # names of Dask tasks that process one chunk
 POLL_SECONDS = 0.5  # between two requests to the scheduler of a cluster
+FIRST_LINE, NEXT_LINE = 2.0, 10.0  # seconds until the first line, and between it and the second
+GROWTH, LONGEST = 1.5, 120.0  # factor between intervals, and the longest of them in seconds
+
+
+class Counts(MofNCompleteColumn):
+    """How many of how many are done; nothing for a stage that does not count."""
+
+    def render(self, task: Task) -> Text:
+        """Return the text of the column."""
+        counts = task.total is not None or task.completed > 0
+        return super().render(task) if counts else Text("")
+
+
+class Remaining(TimeRemainingColumn):
+    """The time that is left; nothing for a stage that does not know."""
+
+    def render(self, task: Task) -> Text:
+        """Return the text of the column."""
+        left = super().render(task)
+        return Text("") if task.total is None or task.finished else Text("left ") + left
+
+
+class Schedule:
+    """When lines are printed while standard error is not a terminal."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.interval = NEXT_LINE
+        self.due = self.began + FIRST_LINE
+
+    def is_due(self, now: float) -> bool:
+        """Return whether a line is due; if it is, the next one is due after a longer interval."""
+        if now < self.due:
+            return False
+        self.due = now + self.interval
+        self.interval = min(self.interval * GROWTH, LONGEST)
+        return True
+
+
+schedule = Schedule()
+
+
+def begin_command() -> None:
+    """Count the seconds until the first line from now on."""
+    global schedule  # noqa: PLW0603
+    schedule = Schedule()
 
 
 @contextmanager
-def bar() -> Iterator[Progress]:
-    """Show a progress bar on standard error if it is a terminal; it is removed at the end."""
+def bar(console: Console = error_console) -> Iterator[Progress]:
+    """Show progress: bars that are removed at the end or, if the console is no terminal, lines."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
+        Counts(),
         TimeElapsedColumn(),
+        Remaining(),
         TextColumn("{task.fields[now]}", markup=False),
     )
-    silent = not error_console.is_terminal
-    with Progress(*columns, console=error_console, transient=True, disable=silent) as progress:
-        yield progress
+    silent = not console.is_terminal
+    shown = Progress(*columns, console=console, transient=True, disable=silent, redirect_stdout=False)
+    with shown, lines(shown) if silent else nullcontext():
+        yield shown
+
+
+@contextmanager
+def lines(shown: Progress) -> Iterator[None]:
+    """Print the state of the last unfinished task when a line is due."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(max(schedule.due - time.monotonic(), 0.1)):
+            text = state(shown)
+            if text and schedule.is_due(time.monotonic()):
+                error_console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(timeout=2)
+
+
+def state(shown: Progress) -> str:
+    """Return one line: what is done, how much of it, for how long, and about how much time is left."""
+    task = next((task for task in reversed(shown.tasks) if not task.finished), None)
+    if task is None:
+        return ""
+    unit, bound = task.fields.get("unit", ""), task.fields.get("bound", "")
+    text = task.description
+    if task.total is not None:
+        text += f": {task.completed:g} of {bound}{task.total:g} {unit}"
+    elif task.completed:
+        text += f": {task.completed:g} {unit}"
+    now = task.fields.get("now", "")
+    text = f"{text.rstrip()}, {now}" if now else text.rstrip()
+    left = None if bound else task.time_remaining
+    return f"{text}, {duration(task.elapsed or 0)}" + (
+        "" if left is None else f", about {duration(left)} left"
+    )
+
+
+def duration(seconds: float) -> str:
+    """Return a number of seconds for a reader."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+@contextmanager
+def stage(
+    description: str, total: int | None = None, unit: str = "", *, bound: str = ""
+) -> Iterator[Callable[..., None]]:
+    """Show one stage of a command; yields a function that updates `completed`, `total` and `now`.
+
+    Passes over data in chunks are shown below the stage. `bound` is "at most " if the stage may end earlier.
+    """
+    with bar() as shown, passes(shown):
+        task = shown.add_task(description, total=total, now="", unit=unit, bound=bound)
+
+        def update(**values: Any) -> None:
+            shown.update(task, **values)
+
+        yield update
 
 
 @contextmanager
@@ -40,15 +167,15 @@ def watched(method: "Method", options: dict[str, Any]) -> Iterator[dict[str, Any
     The first Ctrl-C stops the method, which then returns its anchors so far. A second Ctrl-C, or the first if
     the method cannot be stopped, ends the command.
     """
-    with bar() as progress, passes(progress):
-        task = progress.add_task(method.name, total=method.iteration_limit(options), now="")
+    limit = method.iteration_limit(options)
+    with stage(f"selecting anchors ({method.name})", limit, "iterations", bound="at most ") as update:
         if "callback" not in method.options:
             yield options
             return
 
         def on_iteration(state: Any) -> bool:
             numbers = [f"{key} {value:.4g}" for key, value in list(state.numbers.items())[:2]]
-            progress.update(task, completed=state.n_outer, now=", ".join(numbers))
+            update(completed=state.n_outer, now=", ".join(numbers))
             return stopped.is_set()
 
         with interrupt(method.stoppable) as stopped:
@@ -73,13 +200,6 @@ def interrupt(stoppable: bool) -> Iterator[threading.Event]:
         yield stopped
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def passing() -> Iterator[None]:
-    """Show a progress bar for every pass over data in chunks; for data in memory, show nothing."""
-    with bar() as progress, passes(progress):
-        yield
 
 
 @contextmanager
@@ -120,7 +240,7 @@ class Passes:
         if total > self.total and done >= self.total:
             self.before = self.total
             name = f"pass {len(self.tasks) + 1} over the data"
-            self.tasks.append(self.progress.add_task(name, now="chunks"))
+            self.tasks.append(self.progress.add_task(name, now="", unit="chunks"))
         self.total, self.done = total, done
         if self.tasks:
             self.progress.update(self.tasks[-1], completed=done - self.before, total=total - self.before)
@@ -130,7 +250,7 @@ class Passes:
 def polled(shown: Passes) -> Iterator[None]:
     """Poll the scheduler of the cluster, if there is one, and update the bars."""
     client = current_client()
-    if client is None or shown.progress.disable:
+    if client is None:
         yield
         return
     over = threading.Event()

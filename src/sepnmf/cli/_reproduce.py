@@ -6,19 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import TaskID
 
 from sepnmf.cli import _cluster as cluster
 from sepnmf.cli._app import INTERRUPTED, INVALID_INPUT, UserError, app, console, print_line, show_table
 from sepnmf.cli._options import unset
+from sepnmf.cli._progress import bar
 
 if TYPE_CHECKING:
     from sepnmf.experiments import Experiment
@@ -43,7 +36,10 @@ def reproduce(
     page: Annotated[bool, typer.Option("--page", help=PAGE_HELP)] = False,
     dask: Annotated[str | None, unset("--dask", metavar="ADDRESS", help=DASK_HELP)] = None,
 ) -> None:
-    """Run experiments; write tables, figures and pages on the claims of the paper and on the method auto."""
+    """Run the experiments of the documentation again.
+
+    Writes tables, figures and pages on the claims of the paper and on the method auto.
+    """
     from sepnmf._parallel import available_cores
     from sepnmf.experiments import EXPERIMENTS, PAGES, TABLES, runner
 
@@ -65,21 +61,13 @@ def reproduce(
         report(written)
         return
     chosen = [EXPERIMENTS[name] for name in dict.fromkeys(named)]
-    columns = (
-        TextColumn("{task.description:16}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
     try:
-        with cluster.connected(dask) as client, backend(client), Progress(*columns, console=console) as bars:
+        with cluster.connected(dask) as client, backend(client), bar(console) as bars:
             tasks: dict[str, TaskID] = {}
 
             def progress(experiment: "Experiment", done: int, total: int) -> None:
                 if experiment.name not in tasks:
-                    tasks[experiment.name] = bars.add_task(experiment.name)
+                    tasks[experiment.name] = bars.add_task(experiment.name, now="", unit="trials")
                 bars.update(tasks[experiment.name], completed=done, total=total)
 
             frames = runner.reproduce(

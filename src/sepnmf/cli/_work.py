@@ -4,12 +4,15 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sepnmf.cli._app import UserError, command_line, print_error, versions
+from sepnmf.cli._cluster import LOCAL
 from sepnmf.cli._options import Axis, Scale
-from sepnmf.cli._progress import bar, passing, watched
+from sepnmf.cli._output import output
+from sepnmf.cli._progress import stage, watched
 
 if TYPE_CHECKING:
     from sepnmf._typing import Floats
@@ -17,12 +20,16 @@ if TYPE_CHECKING:
     from sepnmf.matrix import Matrix
     from sepnmf.selection import Selection
 
+FORMULA = ("=", "+", "-", "@")  # what formulas of spreadsheets begin with
+
 
 def load(file: Path, *, shape: str | None = None, axis: Axis = Axis.columns, **options: Any) -> "Data":
     """Read a file with `sepnmf.io.read`; with `axis` rows, the data are transposed."""
     from sepnmf.io import read
 
-    data = read(file, shape=None if shape is None else parse_shape(shape, "--shape"), **options)
+    sizes = None if shape is None else parse_shape(shape, "--shape")
+    with stage(f"reading {file.name}"):
+        data = read(file, shape=sizes, **options)
     return data.transposed() if axis is Axis.rows else data
 
 
@@ -59,19 +66,54 @@ def parse_value(text: str) -> Any:
     return word
 
 
+def check_request(
+    file: Path,
+    anchors: str,
+    method: str | None = None,
+    options: dict[str, Any] | None = None,
+    *,
+    memory: str | None = None,
+    dask: str | None = None,
+    pictures: bool = False,
+) -> None:
+    """Refuse what would fail after the work; `pictures` is whether Matplotlib is needed."""
+    if not file.exists():
+        raise UserError(f"there is no file {file}.")
+    check_anchors(anchors)
+    if memory is not None and dask != LOCAL:
+        from sepnmf.io._memory import limits
+
+        limits(memory)
+    if pictures:
+        from sepnmf.cli._pictures import pyplot
+
+        pyplot()
+    if method is not None:
+        from sepnmf.registry import find_method
+
+        find_method(method, "--method").check_options(options or {})
+
+
+def check_anchors(text: str) -> int | None:
+    """Return the given number of anchors, or None for "auto"."""
+    if text == "auto":
+        return None
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise UserError(f'--anchors must be a positive integer or "auto", got {text!r}.')
+    return int(text)
+
+
 def number_of_anchors(matrix: "Matrix", text: str, seed: int) -> int:
-    """Return the given number of anchors; for "auto", estimate it and print the evidence."""
+    """Return the given number of anchors; for "auto", estimate it and print the reason."""
+    given = check_anchors(text)
+    if given is not None:
+        return given
     from sepnmf.tuning import estimate_rank
 
-    if text.isdigit() and int(text) > 0:
-        return int(text)
-    if text != "auto":
-        raise UserError(f'--anchors must be a positive integer or "auto", got {text!r}.')
-    with bar() as progress:
-        progress.add_task("number of anchors", total=None, now="")
+    with stage("estimating the number of anchors"):
         estimate = estimate_rank(matrix, random_state=seed)
-    interval = "" if estimate.certain else f" to {estimate.high}; {estimate.low} is used, -r sets another"
-    print_error(f"{estimate.evidence} Anchors: {estimate.low}{interval}.")
+    more = "" if estimate.certain else f" {estimate.low} is used; -r sets another number."
+    print_error(f"{estimate.explanation}{more}")
     return estimate.low
 
 
@@ -89,7 +131,7 @@ def find_anchors(
         seeds = watching.pop("random_state", seed) if "random_state" in record.options else seed
         scaled = matrix.normalised(normalize.value)
         sel = choose(scaled, r, record.name, random_state=seeds, **watching)
-    with passing():
+    with stage("computing the fit"):
         return sel, rae(matrix, sel.anchors)
 
 
@@ -99,11 +141,10 @@ def compare_methods(
     """Run methods one after another (see `sepnmf._overview.compare`) and show a progress bar."""
     from sepnmf._overview import compare
 
-    with bar() as progress:
-        task = progress.add_task("comparing methods", total=None, now="")
+    with stage("comparing methods", unit="methods") as update:
 
         def on_progress(name: str, done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total, now=name)
+            update(completed=done, total=total, now=name)
 
         scale = normalize is Scale.l1
         label = data.column_label
@@ -121,6 +162,12 @@ def anchor_rows(data: "Data", sel: "Selection") -> list[dict[str, Any]]:
     return rows
 
 
+def counted_from(data: "Data") -> dict[str, int]:
+    """Return the index of the first column, and of the first line, sample and band of an image."""
+    image = {"line": 0, "sample": 0, "band": 1} if data.image_shape is not None else {"row": 0}
+    return {"column": 0} | image
+
+
 def record(data: "Data", sel: "Selection", fit: float, **more: Any) -> dict[str, Any]:
     """Return the contents of anchors.json: the selection, its fit, and how it was computed."""
     return {
@@ -133,6 +180,7 @@ def record(data: "Data", sel: "Selection", fit: float, **more: Any) -> dict[str,
         "converged": sel.converged,
         "seconds": round(sel.seconds, 6),
         "fit": fit,
+        "counted_from": counted_from(data),
         "anchors": anchor_rows(data, sel),
         **more,
         "command": command_line(),
@@ -140,13 +188,14 @@ def record(data: "Data", sel: "Selection", fit: float, **more: Any) -> dict[str,
     }
 
 
-def folder_for(file: Path, out: Path | None, what: str) -> Path:
-    """Create and return the output folder; by default it is named after the file."""
-    folder = out if out is not None else Path(f"{file.stem}-{what}")
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file, not a folder: choose another name with --out.")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def new_folder(
+    file: Path, out: Path | None, what: str, writes: Sequence[str], *others: Path
+) -> AbstractContextManager[Path]:
+    """Return a context with the folder to write to (see `output`); by default it is named after the file.
+
+    `writes` are patterns of the names of the files that are written, `others` files that are read besides.
+    """
+    return output(out if out is not None else Path(f"{file.stem}-{what}"), writes, (file, *others))
 
 
 def write_text(path: Path, text: str) -> Path:
@@ -159,12 +208,27 @@ def write_text(path: Path, text: str) -> Path:
 
 
 def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
-    """Write a CSV file."""
+    """Write a CSV file; texts that a spreadsheet would take for formulas begin with an apostrophe."""
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(head)
-    writer.writerows(rows)
+    writer.writerows([harmless(cell) for cell in row] for row in (head, *rows))
     return write_text(path, text.getvalue())
+
+
+def harmless(cell: Any) -> Any:
+    """Return a cell that no spreadsheet takes for a formula; numbers, also as texts, stay as they are."""
+    if not isinstance(cell, str) or not cell.lstrip().startswith(FORMULA) or is_number(cell):
+        return cell
+    return f"'{cell}"
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def write_json(path: Path, content: Any) -> Path:
@@ -185,8 +249,9 @@ def write_anchors(folder: Path, data: "Data", sel: "Selection", content: dict[st
 
 def write_columns(path: Path, data: "Data", W: "Floats", labels: Sequence[str]) -> Path:
     """Write the anchors' columns as a CSV file with one line per row of the data."""
-    names: Sequence[Any] = data.wavelengths or data.row_names or range(len(W))
-    head = "wavelength" if data.wavelengths else "row"
+    is_image = data.image_shape is not None
+    names: Sequence[Any] = data.wavelengths or data.row_names or range(is_image, len(W) + is_image)
+    head = "wavelength" if data.wavelengths else "band" if is_image else "row"
     return write_csv(
         path, [head, *labels], ([name, *row] for name, row in zip(names, W.tolist(), strict=True))
     )

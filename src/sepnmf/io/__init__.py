@@ -1,4 +1,4 @@
-"""Readers and writers of files: npy, npz, csv, tsv, txt, parquet, mat, ENVI, mtx, zarr and h5ad.
+"""Readers and writers of files: npy, npz, tables, mat, ENVI, mtx, zarr, GeoTIFF, NetCDF, h5ad.
 
 To add a format, write a reader in a file of its own and add it to `READERS`. The keyword arguments of a
 reader are the options of `read` that it accepts; `large` and `chunk` stand for `in_parts` and `memory`.
@@ -17,12 +17,20 @@ from sepnmf.io._cells import read_h5ad
 from sepnmf.io._cubes import read_maps, write_cube
 from sepnmf.io._data import Data
 from sepnmf.io._envi import header_beside, read_envi
+from sepnmf.io._geotiff import read_geotiff
 from sepnmf.io._market import read_mtx
+from sepnmf.io._masks import with_masks
 from sepnmf.io._matlab import read_mat
 from sepnmf.io._memory import limits
-from sepnmf.io._names import read_names
+from sepnmf.io._names import read_names, with_names
+from sepnmf.io._scenes import read_netcdf, read_zarr
 from sepnmf.io._tables import read_parquet, read_table
-from sepnmf.io._zarrs import is_zarr, read_zarr
+from sepnmf.io._zarrs import is_zarr
+
+SAID_OF_ORDER = {
+    "C": "Pixels are taken line by line (order C, as in NumPy); --order F changes that.",
+    "F": "Pixels are taken sample by sample (order F, as in MATLAB); --order C changes that.",
+}
 
 __all__ = ["READERS", "Data", "read", "read_maps", "read_names", "write_cube"]
 
@@ -39,6 +47,13 @@ READERS: dict[str, Callable[..., Data]] = {
     ".hdr": read_envi,
     ".mtx": read_mtx,
     ".zarr": read_zarr,
+    ".tif": read_geotiff,
+    ".tiff": read_geotiff,
+    ".nc": read_netcdf,
+    ".nc4": read_netcdf,
+    ".h5": read_netcdf,
+    ".hdf5": read_netcdf,
+    ".he5": read_netcdf,
     ".h5ad": read_h5ad,
 }
 
@@ -49,42 +64,69 @@ def read(
     variable: str | None = None,
     header: bool | None = None,
     index: bool | None = None,
-    decimal: Literal[".", ","] | None = None,
+    decimal: str | None = None,
+    names: str | os.PathLike[str] | None = None,
+    row_names: str | os.PathLike[str] | None = None,
     shape: tuple[int, int] | None = None,
+    order: str | None = None,
+    axes: str | None = None,
+    nodata: float | str | None = None,
+    mask: str | os.PathLike[str] | None = None,
+    bands: str | None = None,
     in_parts: bool = False,
     memory: int | str | None = None,
 ) -> Data:
     r"""Read a matrix from a file, or an image, whose pixels become the columns of a matrix.
 
     The format is determined by the file name extension: .npy, .npz (arrays or a SciPy sparse matrix), .csv,
-    .tsv, .txt, .dat or .asc (plain text), .parquet, .mat (version 5 or 7.3), .hdr (ENVI; the path of the
-    data file is accepted too), .mtx, .h5ad (AnnData: cells × genes), or .zarr, a folder with a Zarr array.
-    (An image in Zarr is read fastest if its chunks contain whole lines.) An array of two dimensions is a
-    matrix. An array of three dimensions is an image of lines × samples × bands, which becomes a matrix of
-    bands × pixels. Numbers keep their type and are not checked. ENVI, .npy, .zarr and .h5ad files of more
-    than 500 MB as float64 become Dask arrays. Nothing is unpickled.
+    .tsv, .txt, .dat, .asc (plain text), .parquet, .mat (version 5 or 7.3), .hdr (ENVI; the path of the data
+    file is accepted too), .mtx, .tif (GeoTIFF), .nc, .nc4, .h5, .hdf5, .he5 (NetCDF or HDF5), .h5ad (AnnData:
+    cells × genes), or .zarr, a folder with a Zarr array or group. (An image in Zarr is read fastest if its
+    chunks contain whole lines.) An array of two dimensions is a matrix. An array of three dimensions is an
+    image, which becomes a matrix of bands × pixels. Numbers keep their type unless the file has a scale
+    factor, and are not checked. ENVI, GeoTIFF, NetCDF, HDF5, .npy, .zarr and .h5ad files of more than 500 MB
+    as float64 become Dask arrays. Nothing is unpickled.
 
     Parameters
     ----------
     file : path
         Path of the file.
     variable : str, optional
-        Name of the variable of a .npz or .mat file; by default the only matrix. Of a .h5ad file, raw, a layer
-        or an entry of obsm; by default X.
+        Name of the variable of a .npz, .mat, NetCDF or HDF5 file or of a Zarr group, with the path of its
+        group; by default the only matrix, or the only image. Of a .h5ad file, raw, a layer or an entry of
+        obsm; by default X.
     header, index : bool, optional
         Whether the first line and the first column of a .csv, .tsv or text file contain names; by default,
         this is detected from whether they are numbers.
     decimal : {".", ","}, optional
         Decimal separator of a .csv, .tsv or text file; by default, this is detected, as is what separates
         cells: commas, semicolons or tabs, in text files also spaces.
+    names, row_names : path or str, optional
+        Names of the columns and rows: a text file with one name per line, a table whose first column has
+        them, or the name of a variable of the same file (.npz, NetCDF, HDF5, .h5ad).
     shape : tuple of two ints, optional
-        Numbers of lines and samples, if the columns of a matrix are the pixels of an image in column-major
-        order, as in MATLAB.
+        Numbers of lines and samples, if the columns of a matrix are the pixels of an image.
+    order : {"C", "F"}, optional
+        Order of these pixels: line by line (C), as in ``cube.reshape(-1, bands).T`` of NumPy, or sample by
+        sample (F), as in MATLAB. The default is F for .mat files and C for all others.
+    axes : str, optional
+        Order of the axes of an array of three dimensions, such as "bands,lines,samples"; by default the names
+        of its dimensions determine it, and without names it is "lines,samples,bands".
+    nodata : float or str, optional
+        Number that means "no data", or "nan", in place of the one that the file declares. It is compared with
+        the numbers in the file, before scale factors. Bands without data in all pixels that have data
+        somewhere are left out; then pixels without data in one of the other bands.
+    mask : path, optional
+        A file with lines × samples numbers, or with one number per column. Where it is zero or NaN, pixels
+        are left out.
+    bands : str, optional
+        Bands (rows) that are used, such as "1-100,115-150". They are counted from 1.
     in_parts : bool, default False
-        Whether ENVI, .npy, .zarr and .h5ad files of any size become Dask arrays, for use on a cluster.
+        Whether ENVI, GeoTIFF, NetCDF, HDF5, .npy, .zarr and .h5ad files of any size become Dask arrays, for
+        use on a cluster.
     memory : int or str, optional
-        Memory limit per machine for work on ENVI, .npy, .zarr or .h5ad files, in bytes or as text such as
-        "2GB". Data that exceed a quarter of it as float64 become Dask arrays, with chunks that fit the limit.
+        Memory limit per machine for work on such files, in bytes or as text such as "2GB".
+        Data that exceed a quarter of it as float64 become Dask arrays, with chunks that fit the limit.
 
     Returns
     -------
@@ -111,14 +153,15 @@ def read(
     """
     path = Path(file)
     check_file(path)
-    envi_header = None if kind_of(path) in READERS.keys() - {".dat"} else header_beside(path)
+    envi_header = envi_header_of(path)
     kind = kind_of(path) if envi_header is None else ".hdr"
     if kind not in READERS:
         raise ValueError(
             f"{path.name} has an unknown format: expected {', '.join(READERS)}, or an ENVI data file with "
             "its .hdr file in the same folder."
         )
-    named: dict[str, Any] = {"variable": variable, "header": header, "index": index, "decimal": decimal}
+    named: dict[str, Any] = {"variable": variable, "header": header, "index": index, "axes": axes}
+    named["decimal"] = decimal
     options = {name: value for name, value in named.items() if value is not None}
     for name in options:
         check_option(name, name, kind, path)
@@ -132,7 +175,28 @@ def read(
     if envi_header is not None:
         options["data"] = path
     data = READERS[kind](envi_header or path, **options)
-    return data if shape is None else with_shape(data, shape)
+    if axes is not None and data.image_shape is None:
+        raise ValueError(f"axes is for arrays of three dimensions, and {data.file.name} has a matrix.")
+    data = with_names(data, names, row_names)
+    if shape is not None or order is not None or data.image_order == "F":
+        data = with_shape(data, shape, order)
+    return with_masks(data, read_plainly, nodata=nodata, mask=mask, bands=bands)
+
+
+def envi_header_of(path: Path) -> Path | None:
+    """Return the header of an ENVI data file; None if it is none. A .dat file may also be a table."""
+    return None if kind_of(path) in READERS.keys() - {".dat"} else header_beside(path)
+
+
+def read_plainly(path: Path) -> Data:
+    """Read the numbers of a mask file, without a nodata value or a scale factor."""
+    check_file(path)
+    envi_header = envi_header_of(path)
+    if envi_header is not None:
+        return read_envi(envi_header, data=path)
+    if kind_of(path) not in READERS:
+        raise ValueError(f"{path.name} has an unknown format: expected {', '.join(READERS)}.")
+    return READERS[kind_of(path)](path)
 
 
 def check_option(option: str, parameter: str, kind: str, path: Path) -> None:
@@ -159,14 +223,29 @@ def check_file(path: Path) -> None:
         pass
 
 
-def with_shape(data: Data, shape: tuple[int, int]) -> Data:
-    """Return `data` as an image of this shape, with pixels in column-major order."""
-    lines, samples = (check_count(size, "shape") for size in shape)
-    n = data.M.shape[1]
-    if data.image_shape is not None and data.image_order == "C":
+def with_shape(data: Data, shape: tuple[int, int] | None, order: str | None) -> Data:
+    """Return `data` as an image of this shape; by default, pixels of .mat files are in MATLAB's order."""
+    if order is not None and order not in ("C", "F"):
+        raise ValueError(f'order must be "C" or "F", got {str(order)[:40]!r}.')
+    if shape is None and (data.image_shape is None or data.image_order == "C"):
+        raise ValueError(
+            f"order is for columns that are pixels: give shape too, or omit it for {data.file.name}."
+        )
+    if shape is not None and data.image_shape is not None and data.image_order == "C":
         raise ValueError(f"{data.file.name} is already an image of shape {data.image_shape}: omit shape.")
+    lines, samples = (check_count(size, "shape") for size in shape or data.require_image())
+    n = data.M.shape[1]
     if lines * samples != n:
         raise ValueError(
             f"shape must have one pixel per column of {data.file.name}, {n}, got {lines} × {samples}."
         )
-    return replace(data, image_shape=(lines, samples), image_order="F")
+    chosen: Literal["C", "F"] = "F" if (order or default_order(data)) == "F" else "C"
+    said = () if order else (SAID_OF_ORDER[chosen],)
+    return replace(
+        data, image_shape=(lines, samples), image_order=chosen, assumptions=data.assumptions + said
+    )
+
+
+def default_order(data: Data) -> str:
+    """Return the order of pixels of a format: MATLAB's, or that of all others."""
+    return "F" if data.file.suffix.lower() == ".mat" else "C"

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.lib import format as npy
 from scipy import sparse
 
+from sepnmf.io._axes import find_axes
 from sepnmf.io._data import Data
 from sepnmf.io._guards import check_size, parsing
-from sepnmf.io._variables import Variable, as_image, check_real, choose, data_of, sparse_data_of
+from sepnmf.io._variables import Variable, as_image, check_real, check_shape, choose, data_of, sparse_data_of
 from sepnmf.matrix import CHUNK, LARGE, Stored
 
 ARCHIVE = "a NumPy archive"
@@ -19,27 +20,30 @@ HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 SPARSE_MEMBERS = {"format", "shape", "data"}
 
 
-def read_npy(file: Path, *, large: int = LARGE, chunk: int = CHUNK) -> Data:
+def read_npy(file: Path, *, axes: str | None = None, large: int = LARGE, chunk: int = CHUNK) -> Data:
     """Read a matrix or an image from a .npy file; as a Dask array if it exceeds `large` bytes as float64."""
-    stored, image_shape = stored_npy(file)
-    return Data(M=stored.matrix(large, chunk), file=file, image_shape=image_shape)
+    stored, image_shape, assumptions = stored_npy(file, axes)
+    M = stored.matrix(large, chunk)
+    return Data(M=M, file=file, image_shape=image_shape, assumptions=assumptions)
 
 
-def stored_npy(file: Path) -> tuple[Stored, tuple[int, int] | None]:
-    """Return the location of the numbers in a .npy file, and the shape of the image if it is one."""
+def stored_npy(file: Path, axes: str | None = None) -> tuple[Stored, tuple[int, int] | None, tuple[str, ...]]:
+    """Return the location of the numbers, the shape of the image if it is one, and what is assumed."""
     with file.open("rb") as stream, parsing(file, "a NumPy array"):
         shape, fortran, dtype = read_header(stream)
         offset = stream.tell()
     check_real(dtype, file)
-    cube_shape, image_shape = as_image(shape, file)
-    axes = "bls" if image_shape is None else "lsb"
-    if fortran:
-        axes = "lbs" if image_shape is None else "bsl"
+    check_shape(shape, file)
+    letters, assumptions = find_axes(shape, axes)
+    cube_shape, image_shape = as_image(shape, letters)
+    order = letters[::-1] if fortran else letters
+    order = order if "s" in order else f"{order}s"  # a matrix is an image with one sample per line
     # Workers of a cluster need an absolute path.
-    return Stored.in_order(str(file.resolve()), dtype, cube_shape, axes, offset), image_shape
+    stored = Stored.in_order(str(file.resolve()), dtype, cube_shape, order, offset)
+    return stored, image_shape, assumptions
 
 
-def read_npz(file: Path, *, variable: str | None = None) -> Data:
+def read_npz(file: Path, *, variable: str | None = None, axes: str | None = None) -> Data:
     """Read a matrix or an image from a .npz archive, or a sparse matrix of `scipy.sparse.save_npz`."""
     with parsing(file, ARCHIVE):
         archive = zipfile.ZipFile(file)
@@ -56,7 +60,7 @@ def read_npz(file: Path, *, variable: str | None = None) -> Data:
             return read_sparse(file, members)
         described = [describe(archive, name, info, file) for name, info in members.items()]
         chosen = choose(described, variable, file)
-        return data_of(read_member(archive, members[chosen.name], file), file, chosen.name)
+        return data_of(read_member(archive, members[chosen.name], file), file, chosen.name, axes)
 
 
 def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

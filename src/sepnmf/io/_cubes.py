@@ -1,10 +1,7 @@
 """Writers of abundance maps, in the format of the file from which the data were read."""
 
 import csv
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -15,11 +12,18 @@ from scipy import io
 
 from sepnmf._typing import Floats
 from sepnmf.io._arrays import stored_npy
+from sepnmf.io._containers import Zarr, container_of
 from sepnmf.io._data import Data
-from sepnmf.io._envi import INTERLEAVES, axes_of, data_beside, read_header, stored_envi
+from sepnmf.io._envi import INTERLEAVES, axes_of, data_beside, number, read_header, stored_envi
+from sepnmf.io._filling import appended, fill, nodata_of, order_of, replacing, write_pixels
+from sepnmf.io._geotiff import create_geotiff, opened, read_window
 from sepnmf.io._guards import needed
-from sepnmf.io._zarrs import has_metadata, is_zarr, open_array, read_pixels
-from sepnmf.matrix import Stored, is_lazy
+from sepnmf.io._nodata import as_text
+from sepnmf.io._scene_maps import MAPS, in_whole_lines, write_netcdf, write_zarr_group
+from sepnmf.io._zarrs import is_zarr, open_zarr
+from sepnmf.matrix import Stored
+
+__all__ = ["read_maps", "replacing", "write_cube"]
 
 # Fields of an ENVI header that are copied to the header of the maps.
 CARRIED = (
@@ -35,22 +39,28 @@ CARRIED = (
     "acquisition time",
 )
 
-SUFFIXES = (".npy", ".npz", ".mat", ".hdr", ".img", ".csv", ".tsv", ".parquet", ".mtx", ".zarr")
+# Extensions of scenes with many arrays, and of all formats.
+SCENES = (".nc", ".nc4", ".h5", ".hdf5", ".he5")
+TABLES = (".csv", ".tsv", ".parquet", ".mtx")
+SUFFIXES = (".npy", ".npz", ".mat", ".hdr", ".img", ".tif", ".tiff", ".zarr", *TABLES, *SCENES)
 
 
 def write_cube(path: str | Path, H: Any, like: Data, names: Sequence[str]) -> Path:
     """Write abundance maps in the format of the file from which the data were read.
 
     ENVI, .npy, .zarr, .npz and .mat files contain an image of lines × samples × r (r × n if the data are not
-    an image). For other formats, a .csv table of r rows is written. A file appears only when it is complete.
+    an image), GeoTIFF files r bands, NetCDF files and Zarr groups r × lines × samples, with the coordinates
+    of the data. For other formats, a .csv table of r rows is written. Columns of NaN have no data: they are
+    NaN in the file, or the nodata value that ENVI and GeoTIFF files declare. A file appears only when it is
+    complete.
 
     Parameters
     ----------
     path : path
         Path of the output; a known extension is replaced by that of the format.
     H : ndarray or Dask array of shape (r, n)
-        Abundances. For ENVI, .npy and .zarr, the chunks of a Dask array are written as they are computed,
-        by threads or on a cluster whose workers find the folder under the same path.
+        Abundances. For ENVI, GeoTIFF, NetCDF, .npy and .zarr, the chunks of a Dask array are written as
+        they are computed, by threads or on a cluster whose workers find the folder under the same path.
     like : Data
         The data, as read by `read`.
     names : sequence of r str
@@ -88,20 +98,26 @@ def write_cube(path: str | Path, H: Any, like: Data, names: Sequence[str]) -> Pa
     target = Path(path)
     if target.suffix.lower() in SUFFIXES:
         target = target.with_suffix("")
+    return writer_of(like)(target, H, like, names)
+
+
+def writer_of(like: Data) -> Callable[[Path, Any, Data, Sequence[str]], Path]:
+    """Return the writer of the format of the data; a table if they are no image or the format has none."""
     suffix = like.file.suffix.lower()
-    if suffix == ".hdr" and like.image_shape is not None:
-        return write_envi(target, H, like, like.image_shape, names)
-    if suffix == ".npy":
-        return write_npy(target, H, like)
+    if like.image_shape is not None:
+        if is_scene(like.file) and like.variable:
+            return write_zarr_group if is_zarr(like.file) else write_netcdf
+        if suffix in (".hdr", ".tif", ".tiff"):
+            return write_envi if suffix == ".hdr" else write_geotiff
     if is_zarr(like.file):
-        return write_zarr(target, H, like, names)
-    if suffix in (".npz", ".mat"):
-        return write_variables(target, suffix, H, like, names)
-    return write_table(target, H, like, names)
+        return write_zarr
+    return {".npy": write_npy, ".npz": write_npz, ".mat": write_mat}.get(suffix, write_table)
 
 
 def read_maps(path: Path, step: int) -> Floats:
-    """Read every step-th line and sample of maps that `write_cube` wrote as ENVI, .npy or .zarr.
+    """Read every step-th line and sample of maps that `write_cube` wrote as ENVI, .tif, .nc, .npy or .zarr.
+
+    Pixels without data are NaN.
 
     Parameters
     ----------
@@ -114,90 +130,43 @@ def read_maps(path: Path, step: int) -> Floats:
     -------
     ndarray of shape (r, lines, samples)
     """
-    if is_zarr(path):
-        return read_pixels(path, slice(None, None, step), slice(None, None, step))
-    is_npy = path.suffix == ".npy"
-    stored = stored_npy(path)[0] if is_npy else stored_envi(path, read_header(path), data_beside(path))
+    if is_scene(path):
+        container = Zarr(path) if is_zarr(path) else container_of(path)
+        name, axes = (MAPS, "bls") if MAPS in container.items() else ("", "lsb")
+        return container.read_part(name, axes, slice(None, None, step), slice(None, None, step))
+    if path.suffix == ".tif":
+        with opened(path) as image:
+            nodata = image.nodata
+        return with_nan(read_window(path, slice(None, None, step), slice(None, None, step)), nodata)
+    nodata = None
+    if path.suffix == ".npy":
+        stored = stored_npy(path)[0]
+    else:
+        header = read_header(path)
+        stored, nodata = stored_envi(path, header, data_beside(path)), number(header, "data ignore value")
     # One line at a time: pages of a memory map that have been read count as memory.
     lines = [
         stored.read(slice(k, k + 1), slice(None, None, step)) for k in range(0, stored.image_shape[0], step)
     ]
-    return np.concatenate(lines, axis=1)
+    return with_nan(np.concatenate(lines, axis=1), nodata)
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path, which replaces `path` when it has been written completely."""
-    part = appended(path, ".part")
-    remove(part)  # from a command that was killed
-    try:
-        yield part
-        if not (path.is_dir() and has_metadata(path)):  # a folder is replaced only if it is a Zarr array
-            part.replace(path)
-            return
-        # A folder cannot be replaced in one step.
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as aside:
-            path.replace(Path(aside, path.name))
-            part.replace(path)
-    finally:
-        remove(part)
+def is_scene(path: Path) -> bool:
+    """Return whether a path is of a NetCDF or HDF5 file, or of a Zarr array or group."""
+    return is_zarr(path) or path.suffix.lower() in SCENES
 
 
-def remove(path: Path) -> None:
-    """Remove a file or a folder if it exists."""
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+def with_nan(maps: Floats, nodata: float | None) -> Floats:
+    """Return maps with NaN in place of the nodata value."""
+    return maps if nodata is None else np.where(maps == np.asarray(nodata, maps.dtype), np.nan, maps)
 
 
-def appended(path: Path, suffix: str) -> Path:
-    """Return `path` with a suffix added to its name."""
-    return path.with_name(path.name + suffix)
-
-
-def fill(H: Any, write: Callable[[int, Floats], None]) -> None:
-    """Call `write` with the index of the first column and the columns, for all columns of H.
-
-    A chunk of a Dask array is written by the task that computes it. If a worker is lost and its task is
-    repeated, the same numbers are written to the same place.
-    """
-    if not is_lazy(H):
-        write(0, H)
-        return
-    dask = needed("dask")
-    H = H.rechunk({0: -1}) if H.numblocks[0] > 1 else H
-    starts = np.cumsum([0, *H.chunks[1][:-1]])
-    task = dask.delayed(write_chunk, pure=False)
-    chunks = zip(starts, H.to_delayed().ravel(), strict=True)
-    dask.compute([task(write, int(start), numbers) for start, numbers in chunks])
-
-
-def write_chunk(write: Callable[[int, Floats], None], start: int, numbers: Floats) -> None:
-    """Write one chunk; progress bars count the tasks of this name."""
-    write(start, numbers)
-
-
-def write_pixels(stored: Stored, order: Literal["C", "F"], start: int, numbers: Floats) -> None:
-    """Write consecutive pixels into a file that has its final size."""
-    pixels = np.arange(start, start + numbers.shape[1])
-    line, sample = np.unravel_index(pixels, stored.image_shape, order=order)
-    image, mapped = stored.view("r+")
-    image[:, line, sample] = numbers
-    mapped.flush()
-
-
-def order_of(like: Data) -> Literal["C", "F"]:
-    """Return the order of the pixels; the columns of a matrix are lines of one pixel."""
-    return like.image_order if like.image_shape else "C"
-
-
-def write_envi(target: Path, H: Any, like: Data, image_shape: tuple[int, int], names: Sequence[str]) -> Path:
+def write_envi(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
     """Write maps as ENVI: float32, with the interleave and the map coordinates of the input."""
     envi = needed("spectral.io.envi")
     header = read_header(like.file)
     axes = axes_of(header)
-    lines, samples = image_shape
+    lines, samples = like.require_image()
     fields = {key: header[key] for key in CARRIED if key in header} | {
         "description": f"abundances, from {like.file.name}",
         "lines": lines,
@@ -209,15 +178,27 @@ def write_envi(target: Path, H: Any, like: Data, image_shape: tuple[int, int], n
         "byte order": 0,
         "band names": [safe(name) for name in names],
     }
+    nodata = nodata_of(like)
+    if nodata is not None:
+        fields["data ignore value"] = as_text(nodata)
     image, text = appended(target, ".img"), appended(target, ".hdr")
     with replacing(image) as part, replacing(text) as part_of_text:
         shape = (len(names), lines, samples)
         stored = Stored.in_order(str(part.resolve()), np.dtype("<f4"), shape, axes)
         with part.open("wb") as stream:
             stream.truncate(stored.nbytes)
-        fill(H, partial(write_pixels, stored, order_of(like)))
+        fill(H, partial(write_pixels, stored, order_of(like), nodata))
         envi.write_envi_header(str(part_of_text), fields)
     return text
+
+
+def write_geotiff(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
+    """Write maps as GeoTIFF: float32, on the ground of the input, with the names as descriptions."""
+    path, nodata = appended(target, ".tif"), nodata_of(like)
+    with replacing(path) as part:
+        stored = create_geotiff(part, like.file, like.require_image(), names, nodata)
+        fill(H, partial(write_pixels, stored, order_of(like), nodata))
+    return path
 
 
 def safe(name: str) -> str:
@@ -225,7 +206,7 @@ def safe(name: str) -> str:
     return " ".join(name.translate(str.maketrans(",{}=;", "     ")).split()) or "-"
 
 
-def write_npy(target: Path, H: Any, like: Data) -> Path:
+def write_npy(target: Path, H: Any, like: Data, _: Sequence[str]) -> Path:
     """Write maps as a .npy file with the dtype of H."""
     path = appended(target, ".npy")
     r, n = H.shape
@@ -236,7 +217,7 @@ def write_npy(target: Path, H: Any, like: Data) -> Path:
         axes = "lsb" if like.image_shape else "bls"
         stored = Stored.in_order(str(part.resolve()), H.dtype, (r, lines, samples), axes, mapped.offset)
         del mapped
-        fill(H, partial(write_pixels, stored, order_of(like)))
+        fill(H, partial(write_pixels, stored, order_of(like), None))
     return path
 
 
@@ -249,11 +230,7 @@ def write_zarr(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
     r, n = H.shape
     lines, samples = like.image_shape or (n, 1)
     order = order_of(like)
-    along, across = (lines, samples) if order == "C" else (samples, lines)
-    width = H.chunks[1][0] if is_lazy(H) else n
-    step = min(max(width // across, 1), along)
-    if is_lazy(H):
-        H = H.rechunk((r, step * across))
+    H, step = in_whole_lines(H, like)
     shape: tuple[int, ...] = (r, n)
     chunks: tuple[int, ...] = (r, step)
     if like.image_shape is not None:
@@ -270,7 +247,7 @@ def write_region(
     file: Path, image_shape: tuple[int, int] | None, order: Literal["C", "F"], start: int, numbers: Floats
 ) -> None:
     """Write consecutive columns, which are whole lines of an image."""
-    array = open_array(file, "r+")
+    array = open_zarr(file, "r+")
     r, width = numbers.shape
     if image_shape is None:
         array[:, start : start + width] = numbers
@@ -291,15 +268,20 @@ def cube(H: Any, like: Data) -> Floats:
     return np.stack([like.picture(row) for row in numbers], axis=-1)
 
 
-def write_variables(target: Path, suffix: str, H: Any, like: Data, names: Sequence[str]) -> Path:
-    """Write maps and their names as the variables "abundances" and "names" of a .npz or .mat file."""
-    path = appended(target, suffix)
+def write_npz(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
+    """Write maps and their names as the variables "abundances" and "names" of a .npz file."""
+    path = appended(target, ".npz")
     with replacing(path) as part, part.open("wb") as stream:
-        if suffix == ".npz":
-            np.savez(stream, abundances=cube(H, like), names=np.array(names, dtype=str))
-        else:
-            variables = {"abundances": cube(H, like), "names": np.array(names, dtype=object)}
-            io.savemat(stream, variables, do_compression=True)  # type: ignore[arg-type] # stubs: paths only
+        np.savez(stream, abundances=cube(H, like), names=np.array(names, dtype=str))
+    return path
+
+
+def write_mat(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
+    """Write maps and their names as the variables "abundances" and "names" of a .mat file."""
+    path = appended(target, ".mat")
+    variables = {"abundances": cube(H, like), "names": np.array(names, dtype=object)}
+    with replacing(path) as part, part.open("wb") as stream:
+        io.savemat(stream, variables, do_compression=True)  # type: ignore[arg-type] # stubs: paths only
     return path
 
 

@@ -1,12 +1,16 @@
-"""The class `Data`: a matrix from a file, with the names of its rows and columns and its image shape."""
+"""The class `Data`: a matrix from a file, with what the file says about its rows and columns."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from sepnmf._typing import Floats, Ints
+from sepnmf._typing import Bools, Floats, Ints
+from sepnmf.io._scaling import Scaling
+from sepnmf.matrix import Matrix, Negative, as_matrix
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +33,22 @@ class Data:
         Numbers of lines and samples, if the columns are the pixels of an image.
     image_order : {"C", "F"}
         Order of the pixels: line by line (C), or sample by sample (F).
-    assumptions : tuple of str
-        Sentences on what the file does not determine and was assumed.
+    mask : ndarray of bool of shape (n,) or None
+        Which columns have data; None if all do. Others are neither selected nor explained.
+    row_mask : ndarray of bool of shape (m,) or None
+        Which rows are used; None if all are.
+    left_out, assumptions, warnings : tuple of str
+        Sentences: what is left out and why, what the file does not say and is assumed, and what looks wrong.
+    nodata : float or None
+        The number that means "no data", declared in the file or given, before scale factors were applied.
+    wavelength_unit : str
+        Unit of the wavelengths; empty if it is not known.
+    crs_wkt : str
+        Coordinate reference system as WKT; empty if there is none.
+    transform : tuple of six floats or None
+        Affine map from sample and line to coordinates, in the order a, b, c, d, e, f of the package affine.
+    scaling : Scaling or None
+        Scale factor and offset that `read` has yet to apply; None in what `read` returns.
     """
 
     M: Any = field(repr=False)
@@ -41,7 +59,39 @@ class Data:
     wavelengths: tuple[float, ...] = field(default=(), repr=False)
     image_shape: tuple[int, int] | None = None
     image_order: Literal["C", "F"] = "C"
-    assumptions: tuple[str, ...] = ()
+    mask: Bools | None = field(default=None, repr=False)
+    row_mask: Bools | None = field(default=None, repr=False)
+    left_out: tuple[str, ...] = field(default=(), repr=False)
+    assumptions: tuple[str, ...] = field(default=(), repr=False)
+    warnings: tuple[str, ...] = field(default=(), repr=False)
+    nodata: float | None = field(default=None, repr=False)
+    wavelength_unit: str = field(default="", repr=False)
+    crs_wkt: str = field(default="", repr=False)
+    transform: tuple[float, ...] | None = field(default=None, repr=False)
+    scaling: Scaling | None = field(default=None, repr=False)
+
+    def matrix(self, negative: Negative = "error") -> Matrix:
+        """Return the rows and columns that are used, as `sepnmf.matrix.as_matrix` checks them."""
+        return as_matrix(self.M, negative, mask=self.mask, row_mask=self.row_mask)
+
+    def used_row_names(self) -> tuple[str, ...]:
+        """Return the names of the rows that are used; empty if there are none."""
+        return self.used(self.row_names)
+
+    def used_wavelengths(self) -> tuple[float, ...]:
+        """Return the wavelengths of the rows that are used; empty if there are none."""
+        return self.used(self.wavelengths)
+
+    def used(self, values: tuple[T, ...]) -> tuple[T, ...]:
+        """Return those of one value per row that belong to rows that are used."""
+        if self.row_mask is None or not values:
+            return values
+        return tuple(value for value, keep in zip(values, self.row_mask, strict=True) if keep)
+
+    @property
+    def what(self) -> str:
+        """What a column is called: a pixel in an image."""
+        return "columns" if self.image_shape is None else "pixels"
 
     def require_image(self) -> tuple[int, int]:
         """Return the numbers of lines and samples, or raise ValueError if the data are not an image."""
@@ -79,4 +129,6 @@ class Data:
             column_names=self.row_names,
             wavelengths=(),
             image_shape=None,
+            mask=self.row_mask,
+            row_mask=self.mask,
         )

@@ -1,6 +1,7 @@
-"""Reader of ENVI images: a text header, .hdr, and a binary data file in the same folder."""
+"""Reader of ENVI images and spectral libraries: a text header, .hdr, and a data file beside it."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import numpy as np
 
 from sepnmf.io._data import Data
 from sepnmf.io._guards import needed, parsing
+from sepnmf.io._masks import with_good_bands
+from sepnmf.io._scaling import scaling_of
 from sepnmf.matrix import CHUNK, LARGE, Stored
 
 KIND = "an ENVI header"
@@ -20,20 +23,91 @@ DTYPES = {
     1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8", 12: "u2", 13: "u4", 14: "i8", 15: "u8",
 }  # fmt: skip
 
-DATA_SUFFIXES = ("", ".img", ".dat", ".raw", ".bin", ".bsq", ".bil", ".bip", ".hyspex")
+DATA_SUFFIXES = ("", ".img", ".sli", ".dat", ".raw", ".bin", ".bsq", ".bil", ".bip", ".hyspex")
 
 
 def read_envi(file: Path, *, data: Path | None = None, large: int = LARGE, chunk: int = CHUNK) -> Data:
-    """Read an image, given its header; as a Dask array if it exceeds `large` bytes as float64."""
+    """Read an image or a spectral library, given its header; as a Dask array above `large` bytes as float64.
+
+    The spectra of a library become columns.
+    """
     header = read_header(file)
     stored = stored_envi(file, header, data or data_beside(file))
-    return Data(
+    is_library = is_spectral_library(header)
+    bands, lines, samples = stored.shape
+    if is_library:
+        if bands != 1:
+            raise ValueError(f"{file.name} describes a spectral library with {bands} bands: expected one.")
+        # Spectra are lines, and their samples are bands.
+        strides = (stored.strides[2], stored.strides[1], 0)
+        stored = replace(stored, shape=(samples, lines, 1), strides=strides)
+        bands = samples
+    with parsing(file, KIND):
+        factor = number(header, "reflectance scale factor")
+        scaling = None if factor is None else scaling_of(divisor=factor, what="reflectance scale factor")
+        nodata = number(header, "data ignore value")
+    found = Data(
         M=stored.matrix(large, chunk),
         file=file,
-        row_names=words(header, "band names", stored.shape[0]),
-        wavelengths=wavelengths(header, stored.shape[0]),
-        image_shape=stored.image_shape,
+        row_names=() if is_library else words(header, "band names", bands),
+        column_names=words(header, "spectra names", lines) if is_library else (),
+        wavelengths=wavelengths(header, bands),
+        wavelength_unit=unit(header),
+        image_shape=None if is_library else stored.image_shape,
+        nodata=nodata,
+        scaling=scaling,
+        crs_wkt=wkt(header),
+        transform=transform(header),
     )
+    return with_good_bands(found, header["bbl"], "bbl") if "bbl" in header else found
+
+
+def is_spectral_library(header: dict[str, Any]) -> bool:
+    """Return whether a header describes spectra and not an image."""
+    return str(header.get("file type", "")).strip().lower() == "envi spectral library"
+
+
+def number(header: dict[str, Any], key: str) -> float | None:
+    """Return a number field; None if the header does not contain it."""
+    if key not in header:
+        return None
+    value = header[key]
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{key} must be a number, got {str(value)[:40]!r}") from None
+
+
+def unit(header: dict[str, Any]) -> str:
+    """Return the unit of the wavelengths; empty if the header has none or says that it is unknown."""
+    text = str(header.get("wavelength units", "")).strip()
+    return "" if text.lower() in ("unknown", "index") else text[:40]
+
+
+def wkt(header: dict[str, Any]) -> str:
+    """Return the coordinate reference system; the parser splits its text at commas."""
+    value = header.get("coordinate system string", "")
+    return ",".join(value) if isinstance(value, list) else str(value)
+
+
+def transform(header: dict[str, Any]) -> tuple[float, ...] | None:
+    """Return the affine map of the field "map info" if it has one without rotation."""
+    info = header.get("map info")
+    try:
+        sample, line, east, north, width, height = (float(word) for word in info[1:7])  # type: ignore[index]
+    except (TypeError, ValueError):
+        return None
+    if any("rotation" in str(word).lower() and number_in(word) != 0 for word in info or ()):
+        return None
+    return (width, 0.0, east - (sample - 1) * width, 0.0, -height, north + (line - 1) * height)
+
+
+def number_in(word: str) -> float:
+    """Return the number after an equals sign, such as in "rotation=30"; NaN if there is none."""
+    try:
+        return float(word.rpartition("=")[2])
+    except ValueError:
+        return float("nan")
 
 
 def stored_envi(file: Path, header: dict[str, Any], data: Path) -> Stored:
@@ -47,8 +121,6 @@ def stored_envi(file: Path, header: dict[str, Any], data: Path) -> Stored:
             )
         if integer(header, "file compression"):
             raise ValueError("compressed files are not supported: save the image uncompressed")
-        if header.get("file type") == "ENVI Spectral Library":
-            raise ValueError("it describes a spectral library, not an image")
         location = str(data.resolve())  # workers of a cluster need an absolute path
         shape = (bands, lines, samples)
         return Stored.in_order(location, dtype_of(header), shape, axes_of(header), offset)

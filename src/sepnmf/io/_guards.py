@@ -35,7 +35,7 @@ def check_size(nbytes: int, file: Path) -> None:
     if nbytes > available_memory():
         raise ValueError(
             f"{file.name} would take {nbytes / 2**30:.1f} GiB of memory, more than is available: save the "
-            "data as .npy, .zarr or ENVI, which are read in chunks."
+            "data as .npy, .zarr, .tif or ENVI, which are read in chunks."
         )
 
 
@@ -69,11 +69,20 @@ def one_line(error: BaseException) -> str:
 def parsing(file: Path, kind: str) -> Iterator[None]:
     """Convert any exception of a library into a one-line ValueError, and suppress warnings."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with without_warnings():
             yield
     except Exception as error:
+        if str(error).startswith(f"{file.name} cannot be read as "):
+            raise  # from inside
         raise ValueError(f"{file.name} cannot be read as {kind}: {one_line(error)}.") from error
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Suppress the warnings of a library."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def needed(module: str) -> Any:

@@ -39,7 +39,7 @@ COMPLEX, LOGICAL = 0x800, 0x200
 OPAQUE = 17
 
 
-def read_mat(file: Path, *, variable: str | None = None) -> Data:
+def read_mat(file: Path, *, variable: str | None = None, axes: str | None = None) -> Data:
     """Read a matrix or an image from a .mat file of version 5 or 7.3.
 
     If the file has scalars nRow and nCol, as public hyperspectral scenes do, and the matrix has nRow · nCol
@@ -48,12 +48,12 @@ def read_mat(file: Path, *, variable: str | None = None) -> Data:
     with file.open("rb") as stream:
         head = stream.read(512 + len(HDF5))
     if head.startswith(HDF5) or head[512:] == HDF5:
-        return read_hdf5(file, variable)
+        return read_hdf5(file, variable, axes)
     if len(head) < HEAD or head[126:128] not in (b"IM", b"MI"):
         raise ValueError(
             f"{file.name} is not a MATLAB file of version 5 or 7.3: save it with MATLAB's save(..., '-v7')."
         )
-    return read_v5(file, variable)
+    return read_v5(file, variable, axes)
 
 
 def with_image(data: Data, sizes: dict[str, Any]) -> Data:
@@ -74,7 +74,7 @@ def is_image_size(variable: Variable) -> bool:
 # Version 7.3
 
 
-def read_hdf5(file: Path, wanted: str | None) -> Data:
+def read_hdf5(file: Path, wanted: str | None, axes: str | None) -> Data:
     """Read a variable of a file of version 7.3."""
     h5py = needed("h5py")
     with parsing(file, KIND):
@@ -88,7 +88,7 @@ def read_hdf5(file: Path, wanted: str | None) -> Data:
         if isinstance(item, h5py.Group):
             data = sparse_data_of(read_sparse_group(item, file), file, chosen.name)
         else:
-            data = data_of(read_dataset(item, file), file, chosen.name)
+            data = data_of(read_dataset(item, file), file, chosen.name, axes)
     return with_image(data, sizes)
 
 
@@ -152,15 +152,16 @@ class Element:
     variable: Variable
 
 
-def read_v5(file: Path, wanted: str | None) -> Data:
+def read_v5(file: Path, wanted: str | None, axes: str | None) -> Data:
     """Read a variable of a file of version 5."""
     with parsing(file, KIND):
         elements = list(elements_of(file))
     chosen = choose([element.variable for element in elements], wanted, file)
     array = read_element(file, next(e for e in elements if e.variable is chosen))
     sizes = {e.variable.name.lower(): read_element(file, e) for e in elements if is_image_size(e.variable)}
-    make = sparse_data_of if chosen.type == "sparse" else data_of
-    return with_image(make(array, file, chosen.name), sizes)
+    if chosen.type == "sparse":
+        return with_image(sparse_data_of(array, file, chosen.name), sizes)
+    return with_image(data_of(array, file, chosen.name, axes), sizes)
 
 
 def elements_of(file: Path) -> Iterator[Element]:

@@ -1,6 +1,8 @@
 """Names of rows and columns from another file, or from another variable of the same file."""
 
+import os
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +10,13 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from sepnmf.io._data import Data
 from sepnmf.io._dialect import DELIMITERS, dialect_of, encoding_of
 from sepnmf.io._guards import check_size, needed, parsing
 
 HDF5 = (".h5ad", ".h5", ".hdf5", ".he5", ".hdf", ".nc", ".nc4", ".mat")
-KIND = "a list of names"
+
+Source = str | os.PathLike[str]
 
 
 def read_names(file: str | Path) -> tuple[str, ...]:
@@ -60,6 +64,16 @@ def resolve_names(wanted: str | Path, file: Path, count: int) -> tuple[str, ...]
     if len(names) != count:
         raise ValueError(f"{source} has {len(names):,} names, but {file.name} needs {count:,}.")
     return names
+
+
+def with_names(data: Data, names: Source | None, row_names: Source | None) -> Data:
+    """Return the data with other names of the columns, of the rows, or of both."""
+    rows, columns = data.M.shape
+    if names is not None:
+        data = replace(data, column_names=resolve_names(Path(names), data.file, columns))
+    if row_names is not None:
+        data = replace(data, row_names=resolve_names(Path(row_names), data.file, rows))
+    return data
 
 
 def first_cells(file: Path, count: int) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sepnmf._typing import Sparse
+from sepnmf.io._axes import find_axes
 from sepnmf.io._data import Data
 from sepnmf.io._guards import check_size, parsing
 from sepnmf.matrix import native
@@ -76,30 +77,52 @@ def check_real(dtype: np.dtype[Any], file: Path) -> None:
         raise ValueError(f"{file.name} contains dtype {dtype}, not real numbers: convert it to float first.")
 
 
-def as_image(shape: tuple[int, ...], file: Path) -> tuple[tuple[int, int, int], tuple[int, int] | None]:
-    """Return bands, lines and samples of an array, and lines and samples if it is an image.
-
-    An array of two dimensions is a matrix: its rows are the bands, its columns are lines of one sample.
-    """
+def check_shape(shape: tuple[int, ...], file: Path) -> None:
+    """Refuse an array that is neither a matrix nor an image."""
     if len(shape) not in (2, 3) or min(shape) < 0:
         raise ValueError(
             f"{file.name} contains an array of shape {shape}: expected a matrix (two dimensions) or an image "
             "(three dimensions, lines × samples × bands)."
         )
-    if len(shape) == 2:
-        return (shape[0], shape[1], 1), None
-    lines, samples, bands = shape
-    return (bands, lines, samples), (lines, samples)
+    if 0 in shape:
+        raise ValueError(f"{file.name} is empty: its shape is {shape}.")
 
 
-def data_of(array: NDArray[Any], file: Path, variable: str = "") -> Data:
-    """Return a matrix as it is, an image of lines × samples × bands as a matrix of bands × pixels."""
+def as_image(shape: tuple[int, ...], axes: str) -> tuple[tuple[int, int, int], tuple[int, int] | None]:
+    """Return bands, lines and samples of an array, and lines and samples if it is an image.
+
+    An array of two dimensions is a matrix: its rows are the bands, its columns are lines of one sample.
+    """
+    sizes = dict(zip(axes, shape, strict=True))
+    if "s" not in sizes:
+        return (sizes["b"], sizes["l"], 1), None
+    return (sizes["b"], sizes["l"], sizes["s"]), (sizes["l"], sizes["s"])
+
+
+def data_of(array: NDArray[Any], file: Path, variable: str = "", axes: str | None = None) -> Data:
+    """Return a matrix as it is, an image as a matrix of bands × pixels."""
     check_real(array.dtype, file)
-    _, image_shape = as_image(array.shape, file)
-    M = native(array)
-    if image_shape is not None:
-        M = M.reshape(-1, M.shape[-1]).T
-    return Data(M=M, file=file, variable=variable, image_shape=image_shape)
+    check_shape(array.shape, file)
+    letters, assumptions = find_axes(array.shape, axes)
+    _, image_shape = as_image(array.shape, letters)
+    return Data(
+        M=by_pixel(native(array), letters),
+        file=file,
+        variable=variable,
+        image_shape=image_shape,
+        assumptions=assumptions,
+    )
+
+
+def by_pixel(cube: NDArray[Any], axes: str) -> NDArray[Any]:
+    """Return a matrix or an image as bands × pixels; bands of a pixel that are stored together stay so."""
+    if cube.ndim == 2:
+        return cube if axes == "bl" else cube.T
+    if axes.endswith("b"):
+        pixels = cube if axes == "lsb" else cube.transpose(1, 0, 2)
+        return pixels.reshape(-1, pixels.shape[-1]).T
+    bands_first = cube.transpose([axes.index(letter) for letter in "bls"])
+    return bands_first.reshape(bands_first.shape[0], -1)
 
 
 def sparse_data_of(matrix: Sparse, file: Path, variable: str = "") -> Data:

@@ -1,17 +1,9 @@
-"""Reader of Zarr arrays: folders of chunks that are compressed separately."""
+"""Zarr arrays and groups: folders of chunks that are compressed separately."""
 
-from functools import partial
-from math import prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sepnmf.io._data import Data
-from sepnmf.io._guards import check_claim, check_size, needed, parsing
-from sepnmf.io._variables import LISTED, as_image, check_real, data_of
-from sepnmf.matrix import CHUNK, LARGE, in_chunks, native
+from sepnmf.io._guards import needed, parsing
 
 KIND = "a Zarr array"
 METADATA = ("zarr.json", ".zarray", ".zgroup")
@@ -27,63 +19,36 @@ def has_metadata(path: Path) -> bool:
     return any((path / name).is_file() for name in METADATA)
 
 
-def read_zarr(file: Path, *, large: int = LARGE, chunk: int = CHUNK) -> Data:
-    """Read a matrix or an image from a Zarr array; as a Dask array above `large` bytes as float64."""
-    array = open_array(file)
-    shape = tuple(map(int, array.shape))
-    check_real(array.dtype, file)
-    cube_shape, image_shape = as_image(shape, file)
-    nbytes = array.dtype.itemsize * prod(shape)
-    if 8 * prod(shape) <= large:
-        check_size(nbytes, file)
-        with parsing(file, KIND):
-            numbers = np.asarray(array[...])
-        return data_of(numbers, file)
-    check_claim(nbytes, file)
-    # Workers of a cluster need an absolute path.
-    read = partial(read_columns if image_shape is None else read_pixels, file.resolve())
-    along = 1 if image_shape is None else 0  # axis of the columns, or of the lines
-    M = in_chunks(read, array.dtype.newbyteorder("="), cube_shape, chunk, array.chunks[along])
-    return Data(M=M, file=file, image_shape=image_shape)
-
-
-def open_array(file: Path, mode: str = "r") -> Any:
-    """Open the array in a folder; refuse a group with a message that lists its arrays."""
+def open_zarr(file: Path, mode: str = "r") -> Any:
+    """Open the array or the group in a folder; an array that would be unpickled is refused."""
     zarr = needed("zarr")
     with parsing(file, KIND):
         found = zarr.open(str(file), mode=mode)
-        names = sorted(name for name, _ in found.arrays()) if isinstance(found, zarr.Group) else None
+    if not isinstance(found, zarr.Group):
+        check_codecs(found, file)
+    return found
+
+
+def check_codecs(array: Any, file: Path) -> None:
+    """Refuse an array whose chunks are pickles."""
+    with parsing(file, KIND):
+        codecs = [*(array.filters or ()), *compressors_of(array)]
+    if any("pickle" in str(getattr(codec, "codec_id", codec)).lower() for codec in codecs):
+        raise ValueError(f"{file.name} contains pickles, which sepnmf never unpickles: save plain numbers.")
+
+
+def compressors_of(array: Any) -> tuple[Any, ...]:
+    """Return the compressors of an array, in any version of the package zarr."""
+    if hasattr(array, "compressors"):
+        return tuple(array.compressors or ())
+    return (array.compressor,)
+
+
+def dimensions_of(array: Any) -> tuple[str, ...] | None:
+    """Return the names of the dimensions of an array; None if it has none."""
+    names = getattr(getattr(array, "metadata", None), "dimension_names", None)
     if names is None:
-        return found
-    listed = ", ".join(map(repr, names[:LISTED])) + (", …" if len(names) > LISTED else "")
-    raise ValueError(
-        f"{file.name} is a Zarr group with the arrays {listed}: give the path of one, such as "
-        f"{file.name}/{names[0]}."
-        if names
-        else f"{file.name} is a Zarr group without an array."
-    )
-
-
-def read_columns(file: Path, columns: slice, _: slice) -> NDArray[Any]:
-    """Read columns of a matrix as an image with one sample per line."""
-    array = open_array(file)
-    with parsing(file, KIND):
-        return native(np.asarray(array[:, columns]))[:, :, None]
-
-
-def read_pixels(file: Path, lines: slice, samples: slice) -> NDArray[Any]:
-    """Read pixels of an image as bands × lines × samples.
-
-    Chunks of different samples are read one after another, so that they are not in memory together.
-    """
-    array = open_array(file)
-    _, width, _ = array.shape
-    first, last, step = samples.indices(width)
-    wanted = np.arange(first, last, step)
-    starts = np.flatnonzero(np.diff(wanted // array.chunks[1], prepend=-1))
-    with parsing(file, KIND):
-        found = [
-            array[lines, slice(int(part[0]), int(part[-1]) + 1, step)]
-            for part in np.split(wanted, starts[1:])
-        ]
-        return native(np.moveaxis(np.concatenate(found, axis=1), -1, 0))
+        names = dict(array.attrs).get("_ARRAY_DIMENSIONS")
+    if not isinstance(names, (list, tuple)) or len(names) != len(array.shape):
+        return None
+    return tuple("" if name is None else str(name) for name in names)

@@ -9,6 +9,11 @@ from sepnmf.matrix._as_matrix import dense_data as dense_data
 from sepnmf.matrix._chunked import HELD as HELD
 from sepnmf.matrix._chunked import SMALL as SMALL
 from sepnmf.matrix._chunked import Chunked
+from sepnmf.matrix._columns import Columns as Columns
+from sepnmf.matrix._containers import Container as Container
+from sepnmf.matrix._containers import container_of as container_of
+from sepnmf.matrix._containers import labelled as labelled
+from sepnmf.matrix._containers import take_columns as take_columns
 from sepnmf.matrix._dense import Dense, InMemory
 from sepnmf.matrix._dense import column_blocks as column_blocks
 from sepnmf.matrix._extremes import Extremes as Extremes

@@ -4,15 +4,18 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from sepnmf._typing import ArrayLike, Floats
+from sepnmf._typing import ArrayLike, Bools, Floats, Ints
 from sepnmf._validation import check_choice
-from sepnmf.matrix._checks import checked
+from sepnmf.matrix._checks import checked, checked_kind
 from sepnmf.matrix._chunked import Chunked
-from sepnmf.matrix._lazy import checked_lazy_array, is_lazy, lazy_array
+from sepnmf.matrix._columns import Columns
+from sepnmf.matrix._containers import container_of
+from sepnmf.matrix._lazy import checked_lazy_array, is_lazy
 from sepnmf.matrix._matrix import Matrix, Negative
 
 # Anything with two axes of real numbers: array_like, a SciPy sparse matrix or array, a Dask array, a Zarr
-# array, an HDF5 data set, a memory map, or a Matrix. SciPy, Dask and Zarr have no common type.
+# array, an HDF5 data set, a memory map, a frame, a labelled array, annotated data, or a Matrix. These have no
+# common type.
 MatrixLike: TypeAlias = "ArrayLike | Matrix | Any"
 
 # Squares of entries, and squares of these, must stay in the floating-point range.
@@ -25,6 +28,8 @@ def as_matrix(
     *,
     name: str = "M",
     choose_among: Literal["columns", "rows"] = "columns",
+    mask: ArrayLike | None = None,
+    row_mask: ArrayLike | None = None,
 ) -> Matrix:
     """Return M as a `Matrix`, with finite entries; what is given is not copied without need, nor changed.
 
@@ -34,13 +39,22 @@ def as_matrix(
     Parameters
     ----------
     M : matrix_like of shape (m, n)
-        Data.
+        Data. Besides arrays: pandas and polars frames, AnnData, whose columns are variables, and
+        `xarray.DataArray`, of which the first dimension has the rows. If a DataArray has more than two
+        dimensions, the one called "band", "wavelength" or the like has the rows, and the columns are the
+        pixels of the others.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries: refuse them, set them to zero (in a copy), or keep them.
     name : str, default "M"
         What messages call it.
     choose_among : {"columns", "rows"}, default "columns"
         What the columns of the matrix are: those of M, or its rows.
+    mask : array_like of bool, optional
+        Whether each column is used, one number per column, or an image of them if M is one. The others are
+        neither candidates nor to be explained, and may have any entries. Columns with masked entries of a
+        `numpy.ma.MaskedArray`, or with the `_FillValue` of a DataArray, are left out as well.
+    row_mask : array_like of bool of shape (m,), optional
+        Whether each row is used.
 
     Returns
     -------
@@ -49,14 +63,68 @@ def as_matrix(
     Raises
     ------
     ValueError
-        If M is not a matrix of finite real numbers, or has negative entries that are refused.
+        If M is not a matrix of finite real numbers, or has negative entries that are refused; if a mask has
+        not one entry per column (row), or leaves none.
     """
     check_choice(negative, "negative", ("error", "clip", "allow"))
     if isinstance(M, Matrix):
+        if mask is not None or row_mask is not None:
+            raise ValueError("A Matrix has its masks already: pass them to as_matrix.")
         return M
-    if is_lazy(M):
-        return Chunked(checked_lazy_array(M if choose_among == "columns" else lazy_array(M).T), negative)
-    return checked(M, negative, name, transposed=choose_among == "rows")
+    container = container_of(M, name)
+    lazy, by_columns = is_lazy(container.array), choose_among == "columns"
+    if lazy:
+        array = checked_lazy_array(container.array)
+        array = array if by_columns else array.T
+    else:
+        array = checked_kind(container.array, name, transpose=not by_columns)
+    rows, count = array.shape
+    used = as_mask(mask, count, container.shape if by_columns else (), "mask", "column")
+    if container.complete is not None:
+        used = both(used, container.complete(int(by_columns)))
+    columns = Columns(
+        count,
+        kept_indices(used, name, "column"),
+        container.column_name if by_columns else container.row_name,
+        container.wrap if by_columns else None,
+    )
+    wanted = kept_indices(as_mask(row_mask, rows, (), "row_mask", "row"), name, "row")
+    if wanted is not None:
+        array = array[wanted]
+    if lazy:
+        return Chunked(array, negative, columns, wanted)
+    return checked(array, negative, name, columns, wanted)
+
+
+def as_mask(mask: Any, count: int, shape: tuple[int, ...], name: str, axis: str) -> Bools | None:
+    """Return a mask as one bool per row or column; an image of them if the columns are its pixels."""
+    if mask is None:
+        return None
+    array = np.asarray(mask)
+    if array.dtype.kind not in "biuf" or array.size != count or array.shape not in ((count,), shape):
+        image = "" if len(shape) < 2 else f" or an image of {' × '.join(map(str, shape))}"
+        raise ValueError(
+            f"{name} must have one number per {axis}, {count}{image}, nonzero for those that are used, got "
+            f"shape {array.shape} and dtype {array.dtype}."
+        )
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        raise ValueError(f"{name} has NaN: use 0 for what is left out and 1 for what is used.")
+    used: Bools = array.ravel().astype(bool)
+    return used
+
+
+def both(a: Bools | None, b: Bools) -> Bools:
+    """Return where both masks are true; None is true everywhere."""
+    return b if a is None else a & b
+
+
+def kept_indices(used: Bools | None, name: str, axis: str) -> Ints | None:
+    """Return the indices of what a mask keeps; None if that is everything."""
+    if used is None or used.all():
+        return None
+    if not used.any():
+        raise ValueError(f"The mask leaves no {axis} of {name}: nonzero entries mark what is used.")
+    return np.flatnonzero(used)
 
 
 def dense_data(M: MatrixLike, negative: Negative = "error") -> Floats:

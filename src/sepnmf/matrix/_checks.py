@@ -5,39 +5,60 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sepnmf._validation import check_array, check_real, computing_dtype, negative_entries, not_finite
+from sepnmf._typing import Ints
+from sepnmf._validation import (
+    check_real,
+    check_real_array,
+    computing_dtype,
+    has_not_finite,
+    negative_entries,
+    not_finite,
+)
+from sepnmf.matrix._columns import Columns
 from sepnmf.matrix._dense import Dense, InMemory
 from sepnmf.matrix._matrix import Negative
 from sepnmf.matrix._reducers import first_position
 from sepnmf.matrix._sparse import Sparse
 
 
-def checked(A: Any, negative: Negative, name: str = "M", *, transposed: bool = False) -> InMemory:
-    """Return an array, or a sparse one, as a matrix with finite entries, negative ones dealt with."""
-    if sparse.issparse(A):
-        matrix: InMemory = checked_sparse(A.T if transposed else A, name)  # type: ignore[attr-defined]
-    else:
-        array = check_array(A, name)
-        matrix = Dense(array.T if transposed else array)
+def checked_kind(A: Any, name: str = "M", *, transpose: bool = False) -> Any:
+    """Return an array of real numbers, or a sparse one in canonical CSC form; `A` itself is not changed."""
+    is_sparse: bool = sparse.issparse(A)
+    if not is_sparse:
+        array = check_real_array(A, name)
+        return array.T if transpose else array
+    if A.ndim != 2 or 0 in A.shape:
+        raise ValueError(f"{name} must be a non-empty matrix, got shape {A.shape}.")
+    check_real(A.dtype, name)
+    csc = sparse.csc_array(A.T if transpose else A)
+    if not csc.has_canonical_format:
+        csc = csc.copy()
+        csc.sum_duplicates()
+    return csc
+
+
+def checked(
+    A: Any, negative: Negative, name: str = "M", columns: Columns | None = None, rows: Ints | None = None
+) -> InMemory:
+    """Return the used columns of an array, or of a sparse one, with finite entries, negative ones dealt with.
+
+    `rows` are the caller's indices of the rows, if not all are here.
+    """
+    used = A if columns is None or columns.kept is None else A[:, columns.kept]
+    kind = Sparse if sparse.issparse(used) else Dense
+    matrix: InMemory = kind(used.astype(computing_dtype(used.dtype), copy=False), columns=columns)
+
+    def first(found: Ints) -> tuple[int, int] | None:
+        row, column = first_position(found) or (0, 0)
+        column = column if columns is None else int(columns.indices(np.array(column)))
+        return (row if rows is None else int(rows[row])), column
+
+    if has_not_finite(matrix.values):
+        found = matrix.entries_where(lambda values: ~np.isfinite(values))
+        raise ValueError(not_finite(name, len(found), first(found)))
     if negative == "allow" or matrix.values.min(initial=0) >= 0:
         return matrix
     if negative == "clip":
         return matrix.clipped()
-    found = matrix.positions(lambda values: values < 0)
-    raise ValueError(negative_entries(len(found), first_position(found)))
-
-
-def checked_sparse(A: Any, name: str) -> Sparse:
-    """Return a sparse matrix with finite floating-point entries; `A` itself is not changed."""
-    if A.ndim != 2 or 0 in A.shape:
-        raise ValueError(f"{name} must be a non-empty matrix, got shape {A.shape}.")
-    check_real(A.dtype, name)
-    csc = sparse.csc_array(A)
-    if not csc.has_canonical_format:
-        csc = csc.copy()
-        csc.sum_duplicates()
-    matrix = Sparse(csc.astype(computing_dtype(csc.dtype), copy=False))
-    if not np.isfinite(matrix.values).all():
-        found = matrix.positions(lambda values: ~np.isfinite(values))
-        raise ValueError(not_finite(name, len(found), first_position(found)))
-    return matrix
+    found = matrix.entries_where(lambda values: values < 0)
+    raise ValueError(negative_entries(len(found), first(found)))

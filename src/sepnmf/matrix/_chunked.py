@@ -5,6 +5,7 @@ How chunks are read, where functions run and what happens when a worker is lost 
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from functools import cached_property, reduce
 from operator import methodcaller
 from typing import Any
@@ -16,14 +17,17 @@ from scipy import sparse
 from sepnmf._parallel import SingleBLAS
 from sepnmf._typing import Floats, Ints, Seed
 from sepnmf._validation import check_generator, computing_dtype, negative_entries, not_finite
-from sepnmf.matrix._checks import checked
-from sepnmf.matrix._dense import Dense, InMemory
+from sepnmf.matrix._checks import checked, checked_kind
+from sepnmf.matrix._columns import Columns
+from sepnmf.matrix._dense import InMemory
 from sepnmf.matrix._held import Held
-from sepnmf.matrix._lazy import with_whole_columns
+from sepnmf.matrix._lazy import chunked_mask, kept_columns, with_whole_columns
 from sepnmf.matrix._matrix import Matrix, Negative
 from sepnmf.matrix._passes import WIDEST, Block, Change, Reducer, join_chunks, scan_block
 from sepnmf.matrix._reducers import Drawn, Entries, Extent, Inspection, Means, concatenated, first_position
-from sepnmf.matrix._sparse import Sparse
+from sepnmf.matrix._sparse import as_in_memory
+from sepnmf.matrix._stored import dask_array
+from sepnmf.matrix._tall import FewRows, is_tall, products_with, with_few_rows
 
 SMALL = 20_000_000  # entries; up to here a matrix may be loaded
 SAMPLE = 20_000  # columns of a random sample
@@ -46,6 +50,8 @@ class Chunked(Matrix):
         What is to be done with negative entries.
     changes : tuple of callables
         What is done to columns when they are read, after negative entries were dealt with.
+    whole : dask.array.Array
+        The same with the columns that are not used.
     starts : ndarray of int
         The first column of each chunk.
     entries : Entries or None
@@ -55,9 +61,19 @@ class Chunked(Matrix):
     lazy = True
     kind = "dense, read in chunks"
 
-    def __init__(self, array: Any, negative: Negative = "error") -> None:
-        self.array = with_whole_columns(array)
+    def __init__(
+        self,
+        array: Any,
+        negative: Negative = "error",
+        columns: Columns | None = None,
+        rows: Ints | None = None,
+    ) -> None:
         self.given = array
+        self.whole = with_whole_columns(array)
+        self.columns = columns
+        self.rows = rows  # the caller's indices of the rows, if not all are used
+        self.mask = None if columns is None else columns.mask
+        self.array = self.whole if self.mask is None else kept_columns(self.whole, self.mask)
         self.negative = negative
         self.changes: tuple[Change, ...] = ()
         self.starts = np.cumsum([0, *self.array.chunks[1][:-1]])
@@ -90,8 +106,38 @@ class Chunked(Matrix):
         other.changes = (*self.changes, *changes)
         return other
 
+    def bare(self) -> "Chunked":
+        other = copy(self)
+        other.columns = None
+        return other
+
     def normalised(self, kind: str) -> "Chunked":
         return self if kind == "none" else self.changed(methodcaller("normalised", kind))
+
+    @property
+    def is_tall(self) -> bool:
+        return is_tall(self.given)
+
+    def with_few_rows(self) -> Matrix:
+        if not self.is_tall:
+            return self
+        matrix: InMemory = self.few_rows
+        for change in self.changes:
+            matrix = change(matrix)
+        return replace(matrix, columns=self.columns)
+
+    @cached_property
+    def few_rows(self) -> FewRows:
+        """A matrix with the products of the columns; one pass."""
+        return with_few_rows(self.given, self.negative, self.kept)
+
+    @property
+    def kept(self) -> Ints | None:
+        """Indices of the columns that are used; None if all are."""
+        return None if self.mask is None else np.flatnonzero(self.mask)
+
+    def products_with(self, Q: Floats) -> Floats:
+        return products_with(self.given, Q, self.negative, self.kept)
 
     def part(self, columns: Ints) -> "Chunked":
         other = Chunked(self.array[:, columns], self.negative)
@@ -112,11 +158,14 @@ class Chunked(Matrix):
         """Return all columns in memory, checked, and with everything done to them."""
         chunks = computed(self.tasks(stored_in_chunk, None))
         dense = isinstance(chunks[0], np.ndarray)
-        matrix = checked(np.hstack(chunks) if dense else sparse.hstack(chunks), self.negative)
+        whole = np.hstack(chunks) if dense else checked_kind(sparse.hstack(chunks))
+        matrix = checked(whole, self.negative)
         return reduce(lambda columns, change: change(columns), self.changes, matrix)
 
     def sampled(self, random_state: Seed) -> InMemory:
         """Return some twenty thousand columns drawn at random, checked; one pass."""
+        if self.is_tall:
+            return self.few_rows
         held: Held = self.scan(Drawn(self.random_sample(check_generator(random_state))))[0]
         return checked(held.columns, self.negative)
 
@@ -125,12 +174,19 @@ class Chunked(Matrix):
     @cached_property
     def pieces(self) -> list[tuple[Any, Ints]]:
         """The array and the first columns of its chunks; or several, one for each chunk."""
-        if self.array.numblocks[1] <= self.given.numblocks[1]:
+        if self.whole.numblocks[1] <= self.given.numblocks[1]:
             return [(self.array, self.starts)]
         # Cut out one by one, for otherwise Dask holds what they are cut from.
-        widths = zip(self.starts, self.array.chunks[1], strict=True)
-        cuts = [(self.given[:, int(start) : int(start) + width], start) for start, width in widths]
-        return [(cut.rechunk((-1, -1)), np.array([start])) for cut, start in cuts]
+        pieces, first, start = [], 0, 0
+        for width in self.whole.chunks[1]:
+            cut = self.given[:, first : first + width].rechunk((-1, -1))
+            used = None if self.mask is None else self.mask[first : first + width]
+            first += width
+            if used is not None and not used.any():
+                continue
+            pieces.append((cut if used is None else kept_columns(cut, used), np.array([start])))
+            start += width if used is None else int(used.sum())
+        return pieces
 
     def tasks(self, function: Callable[..., Any], argument: Any, wanted: Ints | None = None) -> list[Any]:
         """Return tasks for all or some chunks, in order; each gives [[function(block, argument)]].
@@ -181,9 +237,11 @@ class Chunked(Matrix):
             return self, self.scan(*reducers)
         entries, *results = self.scan(Inspection(), *reducers)
         if entries.n_bad:
-            raise ValueError(not_finite("M", entries.n_bad, entries.first_bad))
+            raise ValueError(not_finite("M", entries.n_bad, self.given_position(entries.first_bad)))
         if entries.n_negative and self.negative == "error":
-            raise ValueError(negative_entries(entries.n_negative, entries.first_negative))
+            raise ValueError(
+                negative_entries(entries.n_negative, self.given_position(entries.first_negative))
+            )
         checked = self.changed()
         checked.entries = entries
         if 1 / SAFE_SQUARES <= entries.longest <= SAFE_SQUARES:
@@ -196,6 +254,16 @@ class Chunked(Matrix):
         checked.changes = (methodcaller("divided_by_power_of_two", exponent), *self.changes)
         checked.scale = 2.0**exponent
         return checked, None
+
+    def given_position(self, position: tuple[int, int] | None) -> tuple[int, int] | None:
+        """Return row and column of an entry as the caller counts them."""
+        if position is None:
+            return None
+        row, column = position
+        return (
+            row if self.rows is None else int(self.rows[row]),
+            column if self.mask is None else int(np.flatnonzero(self.mask)[column]),
+        )
 
     def take(self, columns: Ints) -> Floats:
         places = np.searchsorted(self.starts, columns, side="right") - 1
@@ -227,21 +295,19 @@ class Chunked(Matrix):
         return concatenated(self.scan(Means())[0], self.shape[1])
 
     def map_columns(self, function: Callable[[InMemory, int], Floats], rows: int, dtype: Any) -> Any:
-        return self.array.map_blocks(
+        masks = () if self.mask is None or self.columns is None else (chunked_mask(self.whole, self.mask),)
+        array = self.whole if masks else self.array
+        return dask_array().map_blocks(
             on_columns,
-            function,
-            self.all_changes,
+            array,
+            *masks,
+            function=function,
+            changes=self.all_changes,
+            shape=(rows, np.dtype(dtype)),
             dtype=dtype,
-            chunks=((rows,), self.array.chunks[1]),
+            chunks=((rows,), array.chunks[1]),
             meta=np.empty((0, 0), dtype),
         )
-
-
-def in_memory_chunk(chunk: Any) -> InMemory:
-    """Return a chunk of a Dask array as a matrix."""
-    if isinstance(chunk, np.ndarray):
-        return Dense(chunk)
-    return Sparse(sparse.csc_array(chunk.tocsc()))
 
 
 def computed(tasks: list[Any]) -> list[Any]:
@@ -262,30 +328,39 @@ def on_one_core(
 ) -> Any:
     """Call a function of a chunk, with BLAS on one thread: Dask has a task for every core."""
     with SingleBLAS(), np.errstate(all="ignore"):
-        block = Block(int(starts[block_id[1]]), in_memory_chunk(chunk), changes)
+        block = Block(int(starts[block_id[1]]), as_in_memory(chunk), changes)
         return boxed(function(block, argument))
 
 
 def on_columns(
     chunk: Any,
+    mask: Any = None,
+    *,
     function: Callable[[InMemory, int], Floats],
     changes: tuple[Change, ...],
+    shape: tuple[int, Any],
     block_info: Any = None,
 ) -> Floats:
-    """Call a function of the columns of a chunk, a few at a time."""
-    stored = in_memory_chunk(chunk)
+    """Call a function of the columns of a chunk that are used, a few at a time; the others give NaN.
+
+    `shape` has the number of rows and the type of the result.
+    """
+    used = np.arange(chunk.shape[1]) if mask is None else np.flatnonzero(mask[0])
+    stored = as_in_memory(chunk if mask is None else chunk[:, used])
     first = block_info[0]["array-location"][1][0]
     if not np.isfinite(stored.values.sum(dtype=np.float64)):
-        found = stored.positions(lambda values: ~np.isfinite(values))
+        found = stored.entries_where(lambda values: ~np.isfinite(values))
         if len(found):
+            found[:, 1] = used[found[:, 1]]
             raise ValueError(not_finite("M", len(found), first_position(found, first), " in a chunk"))
+    rows, dtype = shape
+    whole = np.full((rows, chunk.shape[1]), np.nan, dtype)
     width = max(WIDEST // stored.shape[0], 1)
-    parts = []
     for start in range(0, stored.shape[1], width):
         part = stored.part(slice(start, start + width)).in_floats(computing_dtype(stored.dtype))
         columns = reduce(lambda c, change: change(c), changes, part)
-        parts.append(function(columns, first + start))
-    return np.hstack(parts)
+        whole[:, used[start : start + width]] = function(columns, first + start)
+    return whole
 
 
 def boxed(result: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from sepnmf._typing import Floats, Ints, Seed
+from sepnmf.matrix._columns import Columns
 from sepnmf.matrix._matrix import Matrix
 from sepnmf.matrix._passes import Block, scan_block
 
@@ -53,6 +54,7 @@ class Dense(Matrix):
 
     array: Any
     scale: float = 1.0
+    columns: Columns | None = None
     kind = "dense"
     cheap_products = False  # whether products of columns cost less than those of some hundred coordinates
 
@@ -65,6 +67,11 @@ class Dense(Matrix):
     def dtype(self) -> np.dtype[Any]:
         dtype: np.dtype[Any] = self.array.dtype
         return dtype
+
+    @property
+    def height(self) -> int:
+        """Number of rows of the data, which may be more than are in memory (`FewRows`)."""
+        return self.shape[0]
 
     # Columns -----------------------------------------------------------------------------------------
 
@@ -100,7 +107,7 @@ class Dense(Matrix):
         """Return the largest absolute value of each column."""
         return np.asarray(np.maximum(self.array.max(axis=0), -self.array.min(axis=0)))
 
-    def positions(self, wrong: Callable[[Any], Any]) -> Ints:
+    def entries_where(self, wrong: Callable[[Any], Any]) -> Ints:
         """Return rows and columns of the stored entries that are `wrong`."""
         return np.argwhere(wrong(self.array))
 
@@ -132,7 +139,10 @@ class Dense(Matrix):
     # Other matrices ----------------------------------------------------------------------------------
 
     def part(self, columns: Ints | slice) -> Self:
-        return replace(self, array=self.array[:, columns])
+        return replace(self, array=self.array[:, columns], columns=None)
+
+    def bare(self) -> Self:
+        return self if self.columns is None else replace(self, columns=None)
 
     def in_memory(self) -> Self:
         return self
@@ -210,6 +220,10 @@ class Dense(Matrix):
             gram += part @ part.T
         return gram
 
+    def column_products(self) -> Floats:
+        """Return MᵀM, dense."""
+        return np.asarray(self.array.T @ self.array)
+
     def outside_span(self, columns: Ints, negligible: float) -> Floats:
         """Return what the squared norm of each column has outside the span of some of them.
 
@@ -244,7 +258,8 @@ class Dense(Matrix):
     # Passes ------------------------------------------------------------------------------------------
 
     def map_columns(self, function: Callable[["Dense", int], Floats], rows: int, dtype: Any) -> Floats:
-        return function(self, 0)
+        found = function(self, 0)
+        return found if self.columns is None else self.columns.spread(found, np.nan)
 
     def scan(self, *reducers: Any) -> tuple[Any, ...]:
         return scan_block(Block(0, self), reducers)

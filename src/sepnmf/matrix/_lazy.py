@@ -52,6 +52,30 @@ def checked_lazy_array(M: Any) -> Any:
     return array if filled == array.chunks else array.rechunk(filled)
 
 
+def kept_columns(array: Any, mask: Any) -> Any:
+    """Return the columns of a Dask array that a mask keeps, chunk by chunk, without empty chunks."""
+    widths = np.add.reduceat(mask, np.cumsum([0, *array.chunks[1][:-1]]), dtype=np.intp)
+    found = dask_array().map_blocks(
+        take_kept,
+        array,
+        chunked_mask(array, mask),
+        chunks=(array.chunks[0], tuple(int(width) for width in widths)),
+        dtype=array.dtype,
+        meta=array._meta,
+    )
+    return found.blocks[:, np.flatnonzero(widths)]
+
+
+def chunked_mask(array: Any, mask: Any) -> Any:
+    """Return a mask of columns as a Dask array of one row, in the chunks of these columns."""
+    return dask_array().from_array(mask[None, :], chunks=((1,), array.chunks[1]))
+
+
+def take_kept(chunk: Any, mask: Any) -> Any:
+    """Return the columns of a chunk that are used."""
+    return chunk[:, np.flatnonzero(mask[0])]
+
+
 def with_whole_columns(array: Any) -> Any:
     """Return the array in chunks that have all rows of their columns.
 

@@ -2,11 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from sepnmf._typing import Floats, Ints, Seed
+from sepnmf.matrix._columns import Columns
 
 if TYPE_CHECKING:
     from sepnmf.matrix._dense import InMemory
@@ -29,10 +30,14 @@ class Matrix(ABC):
         Whether the entries are read in chunks, and checked while they are read.
     scale : float
         What the entries were divided by, so that their squares stay in the floating-point range.
+    columns : Columns or None
+        The columns as the caller knows them: which of them are used, and their names. None if these are all.
+        `shape`, `take` and everything else here count the used columns only.
     """
 
     lazy: ClassVar[bool] = False
     scale: float = 1.0
+    columns: Columns | None = None
 
     @property
     @abstractmethod
@@ -53,6 +58,23 @@ class Matrix(ABC):
     def eps(self) -> float:
         """Relative precision of the entries."""
         return float(np.finfo(self.dtype).eps)
+
+    @property
+    def given_columns(self) -> int:
+        """Number of columns that the caller passed, used or not."""
+        return self.shape[1] if self.columns is None else self.columns.count
+
+    def positions(self, indices: Ints) -> Ints:
+        """Return where columns with the caller's indices are among those that are used."""
+        return indices if self.columns is None else self.columns.positions(np.asarray(indices))
+
+    def at(self, indices: Ints) -> Floats:
+        """Return columns with the caller's indices, as a dense array in float64."""
+        return self.take(self.positions(indices))
+
+    @abstractmethod
+    def bare(self) -> Self:
+        """Return the used columns without what the caller knows about them."""
 
     @abstractmethod
     def take(self, columns: Ints) -> Floats:
@@ -89,7 +111,8 @@ class Matrix(ABC):
     def map_columns(self, function: Callable[["InMemory", int], Floats], rows: int, dtype: Any) -> Any:
         """Apply a function from columns, and the index of the first, to as many columns of `rows` entries.
 
-        Returns an array; of a matrix in chunks, a Dask array that is computed when it is asked for.
+        Returns an array with a column for each that the caller passed, NaN for those that are not used; of a
+        matrix in chunks, a Dask array that is computed when it is asked for.
         """
 
     @abstractmethod
@@ -103,6 +126,19 @@ class Matrix(ABC):
         Returns the matrix, divided by a power of two if squares would leave the floating-point range, and
         what the reducers make of it: None if the entries were divided, so that they have to be read again.
         """
+
+    @property
+    def is_tall(self) -> bool:
+        """Whether the columns are few, and too long to be held, so that only their products are."""
+        return False
+
+    def products_with(self, Q: Floats) -> Floats:
+        """Return QᵀM of a matrix that is tall; one pass over its rows."""
+        raise NotImplementedError
+
+    def with_few_rows(self) -> "Matrix":
+        """Return a matrix whose columns have the same lengths and angles, if they are too long to be held."""
+        return self
 
     def dense(self) -> Floats:
         """Return all entries as one dense array, or say why that cannot be done."""

@@ -30,8 +30,8 @@ class Inspection(Reducer[Entries]):
     def of_part(self, part: Part) -> Entries:
         longest = float(part.squares.max())
         none = np.zeros((0, 2), np.intp)
-        bad = none if np.isfinite(longest) else part.raw.positions(lambda values: ~np.isfinite(values))
-        below = part.raw.positions(lambda values: values < 0) if part.has_negative else none
+        bad = none if np.isfinite(longest) else part.raw.entries_where(lambda values: ~np.isfinite(values))
+        below = part.raw.entries_where(lambda values: values < 0) if part.has_negative else none
         return Entries(
             len(bad),
             first_position(bad, part.start),

@@ -59,7 +59,7 @@ class Sparse(Dense):
             return replace(self, array=self.array / by)
         return replace(self, array=sparse.csc_array(self.array @ sparse.diags_array(1 / by)))
 
-    def positions(self, wrong: Callable[[Any], Any]) -> Ints:
+    def entries_where(self, wrong: Callable[[Any], Any]) -> Ints:
         entries = self.array.tocoo()
         found = np.flatnonzero(wrong(entries.data))
         return np.stack([entries.coords[0][found], entries.coords[1][found]], axis=1)
@@ -92,6 +92,9 @@ class Sparse(Dense):
         m, n = self.shape
         wide = self.array.astype(np.float64)
         return np.asarray((wide @ wide.T if m <= n else wide.T @ wide).toarray())
+
+    def column_products(self) -> Floats:
+        return np.asarray((self.array.T @ self.array).toarray())
 
     def span_coordinates(self, columns: Ints, negligible: float) -> Floats:
         W = self.part(columns)
@@ -143,3 +146,8 @@ class Sparse(Dense):
         zeros = size - int(np.count_nonzero(values))
         outside = {"initial": 0} if values.size < size else {}
         return float(values.min(**outside)), float(values.max(**outside)), zeros
+
+
+def as_in_memory(chunk: Any) -> Dense:
+    """Return a chunk of a Dask array as a matrix."""
+    return Dense(chunk) if isinstance(chunk, np.ndarray) else Sparse(sparse.csc_array(chunk))

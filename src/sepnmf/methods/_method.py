@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
+from sepnmf._typing import ArrayLike
 from sepnmf._validation import check_rank
 from sepnmf.matrix import MatrixLike, as_matrix
 from sepnmf.methods._screening import choose_among_candidates
@@ -110,18 +111,29 @@ class Method:
             "options": [name for name in self.options if name not in self.required],
         }
 
-    def __call__(self, M: MatrixLike, r: int, *args: Any, **options: Any) -> Selection:
-        """Choose r columns of M, whatever holds it."""
+    def __call__(
+        self,
+        M: MatrixLike,
+        r: int,
+        *args: Any,
+        mask: ArrayLike | None = None,
+        row_mask: ArrayLike | None = None,
+        **options: Any,
+    ) -> Selection:
+        """Choose r columns of M, whatever holds it, among those that a mask keeps."""
         began = time.perf_counter()
-        matrix = as_matrix(M, options.get("negative", self.default("negative", "error")))
-        r = check_rank(r, matrix.shape[1])
+        negative = options.get("negative", self.default("negative", "error"))
+        given = as_matrix(M, negative, mask=mask, row_mask=row_mask)
+        r = check_rank(r, given.shape[1])
+        matrix = given.bare().with_few_rows()
         if not matrix.lazy:
             sel = self.function(matrix, r, *args, **options)
         elif self.in_chunks is not None:
             sel = self.in_chunks(matrix, r, *args, **options)
         else:
             sel = choose_among_candidates(self, matrix, r, args, options)
-        return replace(sel, method=self.name, seconds=time.perf_counter() - began)
+        sel = replace(sel, method=self.name, seconds=time.perf_counter() - began)
+        return sel if given.columns is None else sel.among(given.columns)
 
 
 def method(**facts: Any) -> Callable[[F], F]:

@@ -7,7 +7,8 @@ from sepnmf._typing import Floats
 from sepnmf.io._data import Data
 from sepnmf.selection import Selection
 
-Topics = list[tuple[str, list[tuple[str, float]]]]
+Weighted = list[tuple[str, float]]  # names with their weights
+Topics = list[tuple[str, Weighted]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +28,13 @@ class Contents:
     summary : dict of str to str
         Summary of the data, in the order of display.
     fit : float
-        Fraction of the data that the anchors explain (`sepnmf.metrics.rae`).
+        Fraction of the data that the anchors explain, with the weights that are shown.
     maps : ndarray of shape (r, lines, samples), optional
-        Weights of the anchors in all pixels.
+        Weights of the anchors in all pixels; NaN where there is no data.
+    residual_map : ndarray of shape (lines, samples), optional
+        Norm of what the anchors leave of each pixel, relative to that of the pixel; NaN without data.
     picture : ndarray of shape (lines, samples), optional
-        The scene on which the anchors are marked.
+        The scene on which the anchors are marked; NaN where there is no data.
     anchor_images : tuple of two ints, optional
         Image shape, if each column of M is an image in column-major order.
     curve : dict of str to ndarray, optional
@@ -41,6 +44,12 @@ class Contents:
         why there is no result, or None.
     topics : list of (str, list of (str, float)), optional
         Anchor words, each with the top words of its topic and their weights.
+    documents : list of lists of (str, float), optional
+        For each topic, the documents in which it has the largest shares, with these.
+    warnings : tuple of str
+        Why the result is doubtful, and what to do; shown in a box at the top.
+    notes : tuple of str
+        What was left out of the data, and what was assumed about them.
     command : str
         The command that wrote the report.
     versions : dict of str to str
@@ -49,7 +58,8 @@ class Contents:
     Raises
     ------
     ValueError
-        If the number of labels, columns, maps or topics differs from the number of anchors.
+        If the number of labels, columns, maps, topics or lists of documents differs from the number of
+        anchors.
     """
 
     data: Data
@@ -64,13 +74,17 @@ class Contents:
     curve: dict[str, Floats] | None = None
     comparison: list[dict[str, object]] = field(default_factory=list)
     topics: Topics | None = None
+    documents: list[Weighted] | None = None
+    residual_map: Floats | None = field(default=None, repr=False)
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     command: str = ""
     versions: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         r = len(self.selection.anchors)
         parts: dict[str, Any] = {"labels": self.labels, "anchor_columns": self.anchor_columns.T}
-        parts |= {"maps": self.maps, "topics": self.topics}
+        parts |= {"maps": self.maps, "topics": self.topics, "documents": self.documents}
         for name, part in parts.items():
             if part is not None and len(part) != r:
                 raise ValueError(f"{name} must be as many as the anchors, {r}, got {len(part)}.")

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from sepnmf._typing import Floats, Ints
-from sepnmf.report._markup import Markup, data_block, element, name
+from sepnmf.report._contents import Weighted
+from sepnmf.report._markup import Markup, data_block, element, group, name
 from sepnmf.report._tables import bar, head, number_cell, row, table
 from sepnmf.report._values import plain, shown
 
 LONGEST, BINS = 2000, 500  # a curve of more points is reduced to its extremes in each bin
+Card = tuple[str, Sequence[tuple[str, Markup]]]  # a title, and lists with their headings
 TABLE_ROWS = 200  # largest number of rows of the table below a chart
 
 
@@ -110,28 +112,33 @@ def values_table(title: str, x: Floats, curves: Sequence[Curve], x_label: str) -
     return element("details", element("summary", f"Table of the values{which}"), content, class_="values")
 
 
-def bar_lists(lists: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> Markup:
-    """Return named values as bars, one list per anchor, each relative to its largest value."""
-    return element("div", (bar_list(title, items) for title, items in lists), class_="cards")
+def cards(found: Sequence[Card]) -> Markup:
+    """Return one card per anchor, with one or more lists."""
+    return element("div", (card(title, lists) for title, lists in found), class_="cards")
 
 
-def bar_list(title: str, items: Sequence[tuple[str, float]]) -> Markup:
-    """Return the bars of one anchor."""
+def card(title: str, lists: Sequence[tuple[str, Markup]]) -> Markup:
+    """Return the lists of one anchor, each below its heading."""
+    parts = (group(element("h5", heading), items) for heading, items in lists)
+    return element("section", element("h4", name(title)), parts, class_="card")
+
+
+def bar_list(items: Weighted, *, bars: bool = True) -> Markup:
+    """Return named values, with bars relative to the largest unless the names need the room."""
     largest = max((abs(value) for _, value in items if math.isfinite(value)), default=0.0)
     entries = (
         element(
             "li",
-            element("span", name(label), class_="what"),
-            bar(value, largest),
+            element("span", name(label), class_="what", title=label),
+            bar(value, largest) if bars else None,
             element("span", shown(value, 3), class_="value"),
         )
         for label, value in items
     )
-    content = element("h4", name(title)), element("ol", entries, class_="bars")
-    return element("section", content, class_="card")
+    return element("ol", entries, class_="bars" if bars else "bars long")
 
 
-def top_rows(column: Floats, row_names: Sequence[str], count: int = 20) -> list[tuple[str, float]]:
+def top_rows(column: Floats, row_names: Sequence[str], count: int = 20) -> Weighted:
     """Return the rows in which a column is largest in absolute value, largest first, without zeros."""
     size = np.nan_to_num(np.abs(column), nan=0.0, posinf=0.0)
     best = np.argsort(-size, kind="stable")[:count]

@@ -10,30 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from sepnmf._typing import Floats
+from sepnmf._overview import doubts
 from sepnmf.io._cubes import replacing
+from sepnmf.report._anchors import FEW, anchors, bars_start, maps
 from sepnmf.report._contents import Contents
-from sepnmf.report._figures import Axis, Curve, Mark, bar_lists, line_chart, top_rows
+from sepnmf.report._figures import Axis, Curve, Mark, line_chart
 from sepnmf.report._markup import Markup, asset, element, group, name
-from sepnmf.report._pictures import gallery, marked_scene
 from sepnmf.report._tables import bar_cell, definitions, head, head_cell, number_cell, row, table, text_cell
-from sepnmf.report._values import finite_range, shown
+from sepnmf.report._values import baseline, shown
 
 Section = tuple[str, str, Markup]  # id, heading, content
 
-SHOWN_AT_FIRST = 8  # curves that are visible initially, if there are more than FEW
-FEW = 12
 ASIDE = {"seconds", "n_inner"}  # quantities of a history that do not describe convergence
 
-STATUS = {
-    "converged": "The method converged.",
-    "max_outer": "The iteration limit was reached before convergence: more iterations may change the result.",
-    "stopped": "The run was stopped before the method converged.",
-    "diverged": "The iterates overflowed. The result comes from the last valid iterate: do not rely on it.",
-    "collapsed": "The iterates became zero. The result comes from the last valid iterate: do not rely on it.",
-    "done": "The method finished.",
-    "not identifiable": "An anchor is in the cone of the other columns: other anchors fit equally well.",
-}
+ENDED = {"converged": "The method converged.", "done": "The method finished."}
 
 
 def write_report(path: str | os.PathLike[str], contents: Contents) -> Path:
@@ -128,7 +118,7 @@ def all_sections(contents: Contents) -> Iterator[Section]:
     """Yield the sections in order; sections without contents are omitted."""
     yield "data", "The data", data_summary(contents)
     yield "anchors", "The anchors", anchors(contents)
-    if contents.picture is not None or contents.maps is not None:
+    if any(part is not None for part in (contents.picture, contents.maps, contents.residual_map)):
         yield "maps", "Where they are", maps(contents)
     if contents.curve is not None:
         yield "curve", "How many anchors", curve(contents)
@@ -141,8 +131,11 @@ def all_sections(contents: Contents) -> Iterator[Section]:
 
 def lead(contents: Contents) -> Markup:
     """Return the result in one sentence and four figures."""
-    selection, n, r = contents.selection, contents.data.M.shape[1], len(contents.labels)
-    share = f"{contents.fit:.2%}".replace("%", "\u00a0%") if np.isfinite(contents.fit) else "–"
+    selection, mask, r = contents.selection, contents.data.mask, len(contents.labels)
+    n = contents.data.M.shape[1] if mask is None else int(np.count_nonzero(mask))
+    share = (
+        f"{contents.fit:.2%}".replace("%", "\u00a0%").replace("-", "−") if np.isfinite(contents.fit) else "–"
+    )
     figures = [
         ("anchors" if r != 1 else "anchor", str(r)),
         ("of the data explained", share),
@@ -152,105 +145,35 @@ def lead(contents: Contents) -> Markup:
     tiles = (
         element("div", element("dd", value), element("dt", term), class_="tile") for term, value in figures
     )
-    sentence = f"{r} of {n} columns explain{'s' if r == 1 else ''} the others. {STATUS[selection.status]}"
-    warned = selection.status not in {"converged", "done"}
+    sentence = f"{r} of {n:,} columns explain{'s' if r == 1 else ''} the others."
+    ended = ENDED.get(selection.status, "") if selection.converged else ""
     return group(
-        element("p", sentence, class_="warning" if warned else "lead"),
+        element("p", f"{sentence} {ended}".strip(), class_="lead"),
+        warning_box(contents),
         element("dl", tiles, class_="tiles"),
     )
 
 
+def warning_box(contents: Contents) -> Markup | None:
+    """Return a box that says why the result is doubtful; None if it is not."""
+    found = dict.fromkeys([*contents.warnings, *doubts(contents.selection, contents.fit)])
+    if not found:
+        return None
+    items = (element("li", name(sentence)) for sentence in found)
+    title = element("p", "Before you use this result", id="doubts")
+    return element(
+        "div", title, element("ul", items), class_="warning", role="note", aria_labelledby="doubts"
+    )
+
+
 def data_summary(contents: Contents) -> Markup:
-    """Return the file of the data and their summary."""
+    """Return the file of the data, their summary, and what was left out and assumed."""
     data = contents.data
     about = {"file": str(data.file)} | ({"variable": data.variable} if data.variable else {})
     pairs = (about | contents.summary).items()
-    return element("div", definitions((term, name(value)) for term, value in pairs), class_="facts")
-
-
-def anchors(contents: Contents) -> Markup:
-    """Return the table of the anchors with their scores, and the anchors as images, topics or curves."""
-    selection = contents.selection
-    scores = selection.scores[selection.anchors]
-    largest = max(map(abs, finite_range(scores)))
-    rows = (
-        row(head_cell(i), text_cell(name(label), label), number_cell(int(column)), bar_cell(score, largest))
-        for i, (label, column, score) in enumerate(
-            zip(contents.labels, selection.anchors, scores, strict=True), 1
-        )
-    )
-    caption = f"Anchors, best first. Scores are those of {selection.method}; larger is better."
-    heads = head("no."), head("name"), head("column", numbers=True), head("score", numbers=True)
-    return group(table(caption, heads, rows, sortable=True), shapes(contents))
-
-
-def shapes(contents: Contents) -> Markup:
-    """Return the anchors as images, topics, bars of named rows, or curves."""
-    data, columns = contents.data, contents.anchor_columns
-    if contents.anchor_images is not None:
-        images = [column.reshape(contents.anchor_images, order="F") for column in columns.T]
-        text = "Each anchor as an image, from its least value (black) to its largest (white)."
-        pictures = gallery(
-            images, contents.names, "gray", what="Image", from_zero=False, full_shape=contents.anchor_images
-        )
-        return figure("images", "The anchors as images", text, pictures)
-    if contents.topics is not None:
-        lists = [(f"{i}: {word}", words) for i, (word, words) in enumerate(contents.topics, 1)]
-        text = "The most probable words in the topic of each anchor word. Bars are relative to the first."
-        return figure("topics", "The topics", text, bar_lists(lists))
-    m = len(columns)
-    measured = len(data.wavelengths) == m and bool(np.isfinite(data.wavelengths).all())
-    if len(data.row_names) == m and not measured:
-        tops = [
-            (label, top_rows(column, data.row_names))
-            for label, column in zip(contents.names, columns.T, strict=True)
-        ]
-        text = "The rows in which each anchor is largest, at most twenty. Bars are relative to the first."
-        return figure("rows", "What the anchors are made of", text, bar_lists(tops))
-    return spectra(contents, np.array(data.wavelengths) if measured else None)
-
-
-def spectra(contents: Contents, wavelengths: Floats | None) -> Markup:
-    """Return the anchors' columns as curves over the wavelengths, or over the row numbers."""
-    columns = contents.anchor_columns
-    m, r = columns.shape
-    x = np.arange(float(m)) if wavelengths is None else wavelengths
-    order = np.argsort(x, kind="stable")
-    few = r <= FEW
-    curves = [
-        Curve(label, column[order], on=few or i < SHOWN_AT_FIRST)
-        for i, (label, column) in enumerate(zip(contents.names, columns.T, strict=True))
-    ]
-    text = "Column of each anchor."
-    if not few:
-        text += f" The first {SHOWN_AT_FIRST} of {r} are shown; the legend turns the others on."
-    x_axis = Axis("row", integer=True) if wavelengths is None else Axis("wavelength")
-    return line_chart(
-        "spectra", "The anchors' columns", text, x[order], curves, x_axis, Axis("value", log=False)
-    )
-
-
-def maps(contents: Contents) -> Markup:
-    """Return the scene with marked anchors, and the abundance map of each anchor."""
-    data, picture, weights = contents.data, contents.picture, contents.maps
-    scene = None
-    if picture is not None and data.image_shape is not None:
-        lines, samples = data.image_shape
-        pixels = (data.pixel(int(column)) for column in contents.selection.anchors)
-        points = [((sample + 0.5) / samples, (line + 0.5) / lines) for line, sample in pixels]
-        scene = marked_scene(picture, points, contents.names)
-    if weights is None:
-        labels = element("ol", (element("li", name(label)) for label in contents.labels), class_="key")
-        return group(element("div", scene, class_="views"), labels)
-    text = (
-        "Weight of an anchor in every pixel. The colour scale of a map ends at the 99.5th percentile of its "
-        "weights; ≥ means that some weights exceed it. "
-    )
-    how = element("span", "Choose a map by a click or with the arrow keys.", class_="screen")
-    shape = data.image_shape or weights.shape[1:]
-    options: dict[str, Any] = {"what": "Weights", "from_zero": True, "full_shape": shape, "scene": scene}
-    pictures = gallery(list(weights), contents.names, "cividis", **options)
-    return group(pictures, element("p", text, how, class_="caption"))
+    facts = element("div", definitions((term, name(value)) for term, value in pairs), class_="facts")
+    items = [element("li", name(note)) for note in contents.notes]
+    return group(facts, element("ul", items, class_="notes") if items else None)
 
 
 def curve(contents: Contents) -> Markup:
@@ -268,15 +191,21 @@ def curve(contents: Contents) -> Markup:
 
 def comparison(contents: Contents) -> Markup:
     """Return a table of the results of other methods."""
-    caption = "Methods compared. “In common” counts the anchors that are also on this page."
+    fits = np.array([entry["fit"] for entry in contents.comparison if entry["fit"] is not None], dtype=float)
+    base = baseline(fits)
+    largest = float(fits.max(initial=0.0)) if base else 1.0
+    caption = (
+        "Methods compared. “In common” counts the anchors that are also on this page."
+        f"{bars_start(base, 'of what is explained ')}"
+    )
     measures = (head(title, numbers=True) for title in ("explained", "seconds", "in common"))
     heads = [head("method"), *measures, head("status"), head("anchors")]
-    rows = (compared(entry, set(contents.labels)) for entry in contents.comparison)
+    rows = (compared(entry, set(contents.labels), largest, base) for entry in contents.comparison)
     return table(caption, heads, rows, sortable=True)
 
 
-def compared(entry: dict[str, Any], labels_here: set[str]) -> Markup:
-    """Return the row of a method: its result, or the reason why there is none."""
+def compared(entry: dict[str, Any], labels_here: set[str], largest: float, base: float) -> Markup:
+    """Return the row of a method, with a bar from `base` to its fit, or the reason why it has no result."""
     method = head_cell(name(str(entry["method"])), str(entry["method"]))
     if entry.get("failure"):
         sentence = f"No result: {entry['failure']}"
@@ -287,7 +216,7 @@ def compared(entry: dict[str, Any], labels_here: set[str]) -> Markup:
     box = element("div", listed, class_="names", tabindex=0 if scrolls else None)
     return row(
         method,
-        bar_cell(entry["fit"], 1.0),
+        bar_cell(entry["fit"], largest, base),
         number_cell(entry["seconds"], 3),
         number_cell(len(labels_here & set(labels))),
         text_cell(str(entry["status"])),
@@ -350,10 +279,3 @@ def made(contents: Contents) -> Markup:
             "p", "This page is one file, which contains its data, style and script and needs no network."
         ),
     )
-
-
-def figure(identity: str, title: str, caption: str, content: Markup) -> Markup:
-    """Return a figure without axes."""
-    heading = element("h3", title, id=f"{identity}-title")
-    attributes = {"id": identity, "aria_labelledby": f"{identity}-title"}
-    return element("figure", heading, content, element("figcaption", caption), **attributes)

@@ -7,40 +7,64 @@ import numpy as np
 
 from sepnmf._typing import Floats
 from sepnmf.report._markup import Markup, element, group, name
-from sepnmf.report._png import Palette, data_uri, scale_uri
+from sepnmf.report._png import (
+    CATEGORIES,
+    MISSING,
+    OTHERS,
+    Palette,
+    categories,
+    colours,
+    data_uri,
+    levels,
+    palette_text,
+    scale_uri,
+    stretched,
+)
 from sepnmf.report._values import finite_range, shown
 
+WIDEST, NARROWEST = 8.0, 0.25  # width relative to height of an image as it is displayed
 UNITS = 500.0  # length of the longer side of a scene in SVG coordinates
 DIGIT, HEIGHT = 12.5, 20.0  # width per digit and height of a label
 DIRECTIONS = [(np.cos(angle), np.sin(angle)) for angle in np.deg2rad([-45, 45, -135, 135, 0, 180, -90, 90])]
 DISTANCES = (19.0, 30.0, 44.0)
 TOP = 99.5  # percentile at which the colour scale ends, so that outliers do not darken a map
+NO_DATA = element("span", element("span", class_="patch none"), "no data", class_="missing")
 
 
 @dataclass(frozen=True)
-class Tinted:
-    """A coloured image: its data URI, the ends of its colour scale, and whether values exceed the scale."""
+class Scale:
+    """A colour scale: its ends, and whether values exceed it."""
 
-    uri: str
     low: float
     high: float
-    clipped: bool
+    clipped: bool = False
 
     @classmethod
-    def of(cls, image: Floats, palette: Palette, *, from_zero: bool) -> "Tinted":
-        """Colour an image from its least to its largest value, or from zero to a percentile."""
+    def of(cls, image: Floats, *, from_zero: bool) -> "Scale":
+        """Return the scale from the least to the largest value, or from zero to a percentile."""
         least, largest = finite_range(image)
         low = min(least, 0.0) if from_zero else least
         high = largest
         if from_zero and largest > low:
             high = float(np.percentile(image[np.isfinite(image)], TOP))
             high = high if high > low else largest
-        return cls(data_uri(image, low, high, palette), low, high, high < largest)
+        return cls(low, high, high < largest)
 
     @property
     def ends(self) -> tuple[str, str]:
-        """Both ends of the colour scale, as text."""
+        """Both ends of the scale, as text."""
         return shown(self.low, 3), ("≥ " if self.clipped else "") + shown(self.high, 3)
+
+    def uri(self, image: Floats, palette: Palette) -> str:
+        """Return an image in the colours of the scale."""
+        return data_uri(levels(image, self.low, self.high), colours(palette))
+
+
+def common_scale(scales: Sequence[Scale]) -> Scale:
+    """Return the scale that includes all of them."""
+    high = max(scale.high for scale in scales)
+    clipped = any(scale.clipped for scale in scales if scale.high == high)
+    return Scale(min(scale.low for scale in scales), high, clipped)
 
 
 def gallery(
@@ -49,61 +73,172 @@ def gallery(
     palette: Palette,
     *,
     what: str,
-    from_zero: bool,
+    common: bool,
     full_shape: tuple[int, int],
     scene: Markup | None = None,
 ) -> Markup:
-    """Return thumbnails and a large view of the chosen image, next to the scene if there is one."""
-    tinted = [Tinted.of(image, palette, from_zero=from_zero) for image in images]
-    first = tinted[0]
-    large = element(
-        "figure",
-        element("figcaption", element("strong", name(names[0]), class_="chosen"), class_="title"),
-        frame(images[0].shape, image_of(first.uri, f"{what} of anchor {names[0]}")),
-        element(
-            "div",
-            element("span", first.ends[0], class_="low"),
-            element("img", src=scale_uri(palette), alt="Colour scale, from low to high"),
-            element("span", first.ends[1], class_="high"),
-            class_="scale",
-        ),
-        element("p", class_="readout", aria_live="off"),
+    """Return thumbnails and a large view of the chosen image, next to the scene if there is one.
+
+    If `common`, all have one colour scale, from zero, and a script can give each its own. Otherwise each
+    has its own, from its least to its largest value.
+    """
+    own = [Scale.of(image, from_zero=common) for image in images]
+    scales = [common_scale(own)] * len(own) if common else own
+    pictures = [
+        Picture.of(image, palette, scale, other)
+        for image, scale, other in zip(images, scales, own, strict=True)
+    ]
+    large = view(
+        element("strong", name(names[0]), class_="chosen"),
+        frame(images[0].shape, image_of(pictures[0].uri, f"{what} of anchor {names[0]}")),
+        scale_bar(scales[0], palette, missing=any_missing(images)),
+        images[0].shape,
+        full_shape,
+        scales[0],
         class_="view large",
-        style=width_limit(images[0].shape),
     )
     thumbs = (
         element(
             "li",
             element(
                 "button",
-                image_of(picture.uri, ""),
+                thumbnail(image, picture.uri),
                 element("span", name(label)),
                 type="button",
                 aria_pressed="true" if i == 0 else "false",
-                data_low=picture.low,
-                data_high=picture.high,
-                data_ends="|".join(picture.ends),
+                data_low=scale.low,
+                data_high=scale.high,
+                data_ends="|".join(scale.ends),
+                data_palette=picture.other_palette if common else None,
             ),
         )
-        for i, (picture, label) in enumerate(zip(tinted, names, strict=True))
+        for i, (image, picture, scale, label) in enumerate(zip(images, pictures, own, names, strict=True))
     )
-    lines, samples = full_shape
     return element(
         "div",
         element("div", scene, large, class_="views"),
         element("ul", thumbs, class_="thumbs", role="list", aria_label=f"{what}: choose an anchor"),
         class_="gallery",
         data_what=what,
-        data_lines=lines,
-        data_samples=samples,
     )
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image on one colour scale, and the palette that puts it on another."""
+
+    uri: str
+    other_palette: str
+
+    @classmethod
+    def of(cls, image: Floats, palette: Palette, scale: Scale, other: Scale) -> "Picture":
+        """Colour an image; its levels span its own values, so that either scale shows them all."""
+        least, largest = finite_range(image)
+        span = max(least, min(scale.low, other.low)), min(largest, max(scale.high, other.high))
+        here, there = (stretched(palette, span, each.low, each.high) for each in (scale, other))
+        return cls(data_uri(levels(image, *span), here), palette_text(there))
+
+
+def value_map(title: str, image: Floats, palette: Palette, full_shape: tuple[int, int]) -> Markup:
+    """Return one image with its colour scale, from zero."""
+    scale = Scale.of(image, from_zero=True)
+    return view(
+        element("strong", title),
+        frame(image.shape, image_of(scale.uri(image, palette), f"{title} of every pixel")),
+        scale_bar(scale, palette, missing=any_missing([image])),
+        image.shape,
+        full_shape,
+        scale,
+    )
+
+
+def category_map(title: str, image: Floats, names: Sequence[str], full_shape: tuple[int, int]) -> Markup:
+    """Return an image of categories, given as indices of names, with a legend.
+
+    Up to eight categories have colours of their own: if there are more, those with most pixels.
+    """
+    known = image[np.isfinite(image)].astype(int)
+    counts = np.bincount(known, minlength=len(names))
+    own = np.sort(np.argsort(-counts, kind="stable")[: len(CATEGORIES)])
+    slots = np.full(len(names), len(CATEGORIES))
+    slots[own] = np.arange(len(own))
+    entries = np.full(image.shape, MISSING, np.uint8)
+    entries[np.isfinite(image)] = slots[known]
+    total = max(len(known), 1)
+    shares = [(CATEGORIES[i], names[k], counts[k] / total) for i, k in enumerate(own)]
+    if len(names) > len(own):
+        rest = len(names) - len(own)
+        shares.append((OTHERS, f"{rest} other{'s' if rest > 1 else ''}", 1 - counts[own].sum() / total))
+    items = [
+        element(
+            "li",
+            element("span", class_="patch", style=f"background:#{colour}"),
+            name(label),
+            element("span", f"{share:.1%}".replace("%", "\u00a0%"), class_="share"),
+            data_colour=colour,
+        )
+        for colour, label, share in shares
+    ]
+    if any_missing([image]):
+        items.append(element("li", NO_DATA))
+    said = "; ".join(f"{label}, {share:.1%}" for _, label, share in shares)
+    uri = data_uri(entries, categories(len(own)))
+    return view(
+        element("strong", title),
+        frame(image.shape, image_of(uri, f"{title} of every pixel: {said}")),
+        element("ul", items, class_="categories", role="list"),
+        image.shape,
+        full_shape,
+    )
+
+
+def view(
+    title: Markup,
+    picture: Markup,
+    key: Markup,
+    shape: tuple[int, ...],
+    full_shape: tuple[int, int],
+    scale: Scale | None = None,
+    class_: str = "view",
+) -> Markup:
+    """Return an image with a title above it, its key below it, and a place for the value at the pointer."""
+    return element(
+        "figure",
+        element("figcaption", title, class_="title"),
+        picture,
+        key,
+        element("p", class_="readout", aria_live="off"),
+        class_=class_,
+        style=width_limit(shape),
+        data_lines=full_shape[0],
+        data_samples=full_shape[1],
+        data_low=None if scale is None else scale.low,
+        data_high=None if scale is None else scale.high,
+        data_ends=None if scale is None else "|".join(scale.ends),
+    )
+
+
+def scale_bar(scale: Scale, palette: Palette, *, missing: bool) -> Markup:
+    """Return a colour bar with the numbers at its ends, and a key for missing values if there are any."""
+    return element(
+        "div",
+        element("span", scale.ends[0], class_="low"),
+        element("img", src=scale_uri(palette), alt="Colour scale, from low to high"),
+        element("span", scale.ends[1], class_="high"),
+        NO_DATA if missing else None,
+        class_="scale",
+    )
+
+
+def any_missing(images: Sequence[Floats]) -> bool:
+    """Return whether an image has missing values."""
+    return any(bool(np.isnan(image).any()) for image in images)
 
 
 def marked_scene(picture: Floats, points: Sequence[tuple[float, float]], names: Sequence[str]) -> Markup:
     """Return the scene in grey with numbered marks at the anchors, given as (x, y) from 0 to 1."""
-    lines, samples = picture.shape
-    unit = UNITS / max(lines, samples)
-    width, height = samples * unit, lines * unit
+    ratio = display_ratio(picture.shape)
+    width, height = UNITS * min(ratio, 1.0), UNITS / max(ratio, 1.0)
     places = [(x * width, y * height) for x, y in points]
     marks = (
         mark(i, at, label, text)
@@ -119,11 +254,12 @@ def marked_scene(picture: Floats, points: Sequence[tuple[float, float]], names: 
         role="img",
         aria_label="Places of the anchors: " + "; ".join(names),
     )
-    uri = Tinted.of(picture, "gray", from_zero=False).uri
+    uri = Scale.of(picture, from_zero=False).uri(picture, "gray")
     return element(
         "figure",
-        element("figcaption", element("strong", "The scene, anchors marked"), class_="title"),
+        element("figcaption", element("strong", "The scene"), class_="title"),
         frame(picture.shape, group(image_of(uri, "The scene in grey"), drawing)),
+        element("div", NO_DATA, class_="scale") if any_missing([picture]) else None,
         class_="view scene",
         style=width_limit(picture.shape),
     )
@@ -168,18 +304,34 @@ def meet(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
-def frame(shape: tuple[int, ...], content: Markup) -> Markup:
-    """Return a box with the aspect ratio of an image."""
+def display_ratio(shape: tuple[int, ...]) -> float:
+    """Return the width of a displayed image relative to its height: pixels of a strip are stretched."""
     lines, samples = shape
-    return element("div", content, class_="frame", style=f"aspect-ratio:{samples}/{lines}")
+    return min(max(samples / lines, NARROWEST), WIDEST)
+
+
+def is_stretched(shape: tuple[int, ...]) -> bool:
+    """Return whether the pixels of an image are not displayed as squares."""
+    lines, samples = shape
+    return display_ratio(shape) != samples / lines
+
+
+def frame(shape: tuple[int, ...], content: Markup) -> Markup:
+    """Return a box with the aspect ratio in which an image is displayed."""
+    return element("div", content, class_="frame", style=f"aspect-ratio:{display_ratio(shape):.6g}")
 
 
 def width_limit(shape: tuple[int, ...]) -> str:
     """Return a style that limits the width of an image so that it is not higher than the screen."""
-    lines, samples = shape
-    return f"--wide:{samples / lines:.6g}"
+    return f"--wide:{display_ratio(shape):.6g}"
 
 
 def image_of(uri: str, alt: str) -> Markup:
     """Return an image that is enlarged without smoothing."""
     return element("img", src=uri, alt=alt, class_="pixels")
+
+
+def thumbnail(image: Floats, uri: str) -> Markup:
+    """Return a small image in its box."""
+    box = element("span", image_of(uri, ""), class_="small", style=width_limit(image.shape))
+    return element("span", box, class_="box")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sepnmf._typing import Floats
 
 Palette = Literal["cividis", "gray"]
+Colours = NDArray[np.uint8]  # 256 × 3
 
 MISSING = 255  # index of the transparent palette entry; the other entries are levels
 STOPS = {  # cividis (Nuñez, Anderton and Renslow 2018) suits colour-blind readers
@@ -18,9 +19,12 @@ STOPS = {  # cividis (Nuñez, Anderton and Renslow 2018) suits colour-blind read
         dbc75a eed649 fee838""",
     "gray": "000000 ffffff",
 }
+# Okabe and Ito's colours for categories, in the order of the curves, and a grey for all that come after.
+CATEGORIES = ("0072b2", "d55e00", "009e73", "cc79a7", "000000", "e69f00", "56b4e9", "f0e442")
+OTHERS = "dddddd"
 
 
-def colours(palette: Palette) -> NDArray[np.uint8]:
+def colours(palette: Palette) -> Colours:
     """Return the 256 colours of a palette, interpolated between its stops; the last is for missing values."""
     stops = np.array([list(bytes.fromhex(stop)) for stop in STOPS[palette].split()], dtype=float)
     place = np.linspace(0, len(stops) - 1, MISSING)
@@ -36,7 +40,24 @@ def levels(image: Floats, low: float, high: float) -> NDArray[np.uint8]:
     return np.where(missing, MISSING, (scaled * (MISSING - 1)).round()).astype(np.uint8)
 
 
-def png(entries: NDArray[np.uint8], palette: Palette) -> bytes:
+def stretched(palette: Palette, span: tuple[float, float], low: float, high: float) -> Colours:
+    """Return the colours of levels that span some values, on a scale from `low` to `high`."""
+    table = colours(palette)
+    with np.errstate(over="ignore"):
+        values = np.linspace(*span, MISSING)
+    table[:MISSING] = table[levels(values, low, high)]
+    return table
+
+
+def categories(count: int) -> Colours:
+    """Return the colours of `count` categories, up to eight, one for all others, and missing values."""
+    table = np.full((MISSING + 1, 3), bytes.fromhex(OTHERS)[0], np.uint8)
+    listed = [list(bytes.fromhex(colour)) for colour in CATEGORIES[:count]]
+    table[: len(listed)] = listed
+    return table
+
+
+def png(entries: NDArray[np.uint8], table: Colours) -> bytes:
     """Return a PNG file with the given palette entries, lines × samples."""
     lines, samples = entries.shape
     header = struct.pack(">IIBBBBB", samples, lines, 8, 3, 0, 0, 0)  # eight bits per pixel, with a palette
@@ -44,7 +65,7 @@ def png(entries: NDArray[np.uint8], palette: Palette) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         [
             chunk(b"IHDR", header),
-            chunk(b"PLTE", colours(palette).tobytes()),
+            chunk(b"PLTE", table.tobytes()),
             chunk(b"tRNS", b"\xff" * MISSING + b"\x00"),
             chunk(b"IDAT", zlib.compress(unfiltered, 9)),
             chunk(b"IEND", b""),
@@ -57,12 +78,20 @@ def chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
-def data_uri(image: Floats, low: float, high: float, palette: Palette) -> str:
-    """Return an image as a data URI."""
-    encoded = base64.b64encode(png(levels(image, low, high), palette)).decode()
-    return f"data:image/png;base64,{encoded}"
+def data_uri(entries: NDArray[np.uint8], table: Colours) -> str:
+    """Return an image as a data URI. Its palette is in the same place in every URI: see `palette_text`."""
+    return f"data:image/png;base64,{base64.b64encode(png(entries, table)).decode()}"
+
+
+def palette_text(table: Colours) -> str:
+    """Return a palette as the 1040 characters that it takes in a data URI, from the 67th on.
+
+    The signature and the header of a PNG file are 33 bytes, the palette is 780 bytes: both are multiples of
+    three, so that a script can exchange the palette without reading the file.
+    """
+    return base64.b64encode(chunk(b"PLTE", table.tobytes())).decode()
 
 
 def scale_uri(palette: Palette) -> str:
     """Return an image of the levels of a palette, from left to right, as a data URI."""
-    return data_uri(np.arange(float(MISSING))[None, :], 0.0, MISSING - 1.0, palette)
+    return data_uri(np.arange(MISSING, dtype=np.uint8)[None, :], colours(palette))

@@ -45,15 +45,21 @@ def number_cell(value: Any, digits: int = 4) -> Markup:
     return element("td", shown(value, digits), class_="n", data_sort=sort_key(value))
 
 
-def bar_cell(value: Any, largest: float) -> Markup:
-    """Return a cell with a number and a bar that is relative to the largest number."""
-    content = element("span", bar(value, largest), element("span", shown(value)), class_="barred")
+def index_cell(index: int) -> Markup:
+    """Return a cell with an index, as one would type it."""
+    return element("td", str(index), class_="n", data_sort=index)
+
+
+def bar_cell(value: Any, largest: float, base: float = 0.0) -> Markup:
+    """Return a cell with a number and a bar from `base` to the number, full at the largest number."""
+    content = element("span", bar(value, largest, base), element("span", shown(value)), class_="barred")
     return element("td", content, class_="n", data_sort=sort_key(value))
 
 
-def bar(value: Any, largest: float) -> Markup:
+def bar(value: Any, largest: float, base: float = 0.0) -> Markup:
     """Return a bar, hatched if the value is negative, and hidden from screen readers."""
-    share = abs(value) / largest if value is not None and largest > 0 and np.isfinite(value) else 0.0
+    known = value is not None and largest > base and np.isfinite(value)
+    share = (abs(value) - base) / (largest - base) if known else 0.0
     class_ = "fill negative" if share and value < 0 else "fill"
     fill = element("span", class_=class_, style=f"width:{100 * min(share, 1.0):.1f}%")
     return element("span", fill, class_="track", aria_hidden="true")

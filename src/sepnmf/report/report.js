@@ -9,6 +9,7 @@
   const COLOURS = MARKERS.length;
   const PRINTED = 680; // width of a chart on paper
   const ROWS = 8; // of a tooltip
+  const PALETTE = [66, 1106]; // characters of a data URI that are the palette
 
   const attach = (node, attributes, children) => {
     for (const [key, value] of Object.entries(attributes)) {
@@ -26,7 +27,7 @@
   const shown = (value, digits = 6) => {
     if (value === 0) return "0";
     const size = Math.floor(Math.log10(Math.abs(value)));
-    let text = String(Number(value.toPrecision(digits)));
+    let text = String(Number(value.toPrecision(digits))).replace(/^-?\d{5,}/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ","));
     if (size < -4 || size >= 7) {
       const [mantissa, power] = value.toExponential(digits - 1).split("e");
       const factor = String(Number(mantissa));
@@ -396,34 +397,95 @@
     return context.getImageData(0, 0, canvas.width, canvas.height);
   };
 
+  // What an image says under the pointer: a value to within a 254th of the scale, or a name. It is read off the colours.
+  class Reader {
+    constructor(figure) {
+      this.figure = figure;
+      this.image = figure.querySelector(".frame img");
+      this.readout = figure.querySelector(".readout");
+      const names = [...figure.querySelectorAll(".categories [data-colour]")];
+      this.names = names.map((item) => [item.dataset.colour, item.querySelector("bdi").textContent]);
+      this.image.addEventListener("pointermove", (event) => this.read(event));
+      this.image.addEventListener("pointerleave", () => { this.readout.textContent = ""; });
+      this.image.addEventListener("load", () => { this.pixels = null; });
+    }
+
+    read(event) {
+      this.pixels ??= pixelsOf(this.image);
+      const box = this.image.getBoundingClientRect(), { width, height, data } = this.pixels;
+      const x = Math.min(0.9999, Math.max(0, (event.clientX - box.left) / box.width));
+      const y = Math.min(0.9999, Math.max(0, (event.clientY - box.top) / box.height));
+      const start = 4 * (Math.floor(y * height) * width + Math.floor(x * width));
+      const { lines, samples } = this.figure.dataset;
+      const place = `line ${Math.floor(y * lines)}, sample ${Math.floor(x * samples)}`;
+      const colour = data.slice(start, start + 4);
+      this.readout.textContent = `${place}: ${!colour[3] ? "no data" : this.names.length ? this.name(colour) : this.value(colour)}`;
+    }
+
+    name(colour) {
+      const written = [...colour.slice(0, 3)].map((part) => part.toString(16).padStart(2, "0")).join("");
+      return this.names.find(([key]) => key === written)?.[1] ?? "";
+    }
+
+    value(colour) {
+      this.palette ??= pixelsOf(this.figure.querySelector(".scale img")).data;
+      let level = 0, least = Infinity;
+      for (let i = 0; i < this.palette.length; i += 4) {
+        const distance = [0, 1, 2].reduce((sum, k) => sum + Math.abs(this.palette[i + k] - colour[k]), 0);
+        if (distance < least) [level, least] = [i / 4, distance];
+      }
+      const [low, high] = [Number(this.figure.dataset.low), Number(this.figure.dataset.high)];
+      return `about ${shown(low + ((high - low) * level) / (this.palette.length / 4 - 1), 3)}`;
+    }
+  }
+
   class Gallery {
     constructor(node) {
       this.node = node;
-      this.large = node.querySelector(".large .frame img");
-      this.readout = node.querySelector(".readout");
+      this.figure = node.querySelector(".large");
+      this.large = this.figure.querySelector(".frame img");
       this.thumbs = [...node.querySelectorAll(".thumbs button")];
       this.marks = [...node.querySelectorAll(".marks g")];
+      const { low, high, ends } = this.figure.dataset;
+      this.common = this.thumbs[0].dataset.palette ? { low, high, ends } : null;
       this.thumbs.forEach((thumb, i) => {
         thumb.addEventListener("click", () => this.choose(i));
         thumb.addEventListener("keydown", (event) => this.key(event, i));
       });
       this.marks.forEach((mark, i) => mark.addEventListener("click", () => this.choose(i)));
-      this.large.addEventListener("pointermove", (event) => this.read(event));
-      this.large.addEventListener("pointerleave", () => { this.readout.textContent = ""; });
+      if (this.common && this.thumbs.length > 1) {
+        this.own = button("Own scale", () => this.exchange(), { "aria-pressed": "false" });
+        this.figure.querySelector(".title").append(html("span", { class: "tools" }, this.own));
+      }
       this.choose(0);
     }
 
     choose(chosen) {
-      this.chosen = this.thumbs[chosen];
-      this.thumbs.forEach((thumb, i) => thumb.setAttribute("aria-pressed", i === chosen));
+      this.chosen = chosen;
+      const thumb = this.thumbs[chosen];
+      this.thumbs.forEach((other, i) => other.setAttribute("aria-pressed", i === chosen));
       this.marks.forEach((mark, i) => mark.classList.toggle("current", i === chosen));
-      const label = this.chosen.textContent, [low, high] = this.chosen.dataset.ends.split("|");
-      this.large.src = this.chosen.querySelector("img").src;
+      const label = thumb.textContent;
+      this.large.src = thumb.querySelector("img").src;
       this.large.alt = `${this.node.dataset.what} of anchor ${label}`;
       this.node.querySelector(".chosen bdi").textContent = label;
-      this.node.querySelector(".scale .low").textContent = low;
-      this.node.querySelector(".scale .high").textContent = high;
-      this.pixels = null;
+      const isCommon = this.common && this.own?.getAttribute("aria-pressed") !== "true";
+      const { low, high, ends } = isCommon ? this.common : thumb.dataset;
+      Object.assign(this.figure.dataset, { low, high });
+      const [least, most] = ends.split("|");
+      this.figure.querySelector(".scale .low").textContent = least;
+      this.figure.querySelector(".scale .high").textContent = most;
+    }
+
+    // One scale for all maps, or one for each: a palette takes the same characters of every image, see _png.py.
+    exchange() {
+      this.own.setAttribute("aria-pressed", this.own.getAttribute("aria-pressed") !== "true");
+      for (const thumb of this.thumbs) {
+        const image = thumb.querySelector("img"), other = thumb.dataset.palette;
+        thumb.dataset.palette = image.src.slice(PALETTE[0], PALETTE[1]);
+        image.src = image.src.slice(0, PALETTE[0]) + other + image.src.slice(PALETTE[1]);
+      }
+      this.choose(this.chosen);
     }
 
     key(event, i) {
@@ -434,25 +496,6 @@
       if (!this.thumbs[to]) return;
       this.thumbs[to].focus();
       this.choose(to);
-    }
-
-    // The value under the pointer, to within a 254th of the scale: it is read off the colours.
-    read(event) {
-      this.pixels ??= pixelsOf(this.large);
-      this.palette ??= pixelsOf(this.node.querySelector(".scale img")).data;
-      const box = this.large.getBoundingClientRect(), { width, height, data } = this.pixels;
-      const x = Math.min(0.9999, Math.max(0, (event.clientX - box.left) / box.width));
-      const y = Math.min(0.9999, Math.max(0, (event.clientY - box.top) / box.height));
-      const start = 4 * (Math.floor(y * height) * width + Math.floor(x * width));
-      let level = 0, least = Infinity;
-      for (let i = 0; i < this.palette.length; i += 4) {
-        const distance = [0, 1, 2].reduce((sum, k) => sum + Math.abs(this.palette[i + k] - data[start + k]), 0);
-        if (distance < least) [level, least] = [i / 4, distance];
-      }
-      const [low, high] = [Number(this.chosen.dataset.low), Number(this.chosen.dataset.high)];
-      const value = low + ((high - low) * level) / (this.palette.length / 4 - 1);
-      const place = `line ${Math.floor(y * this.node.dataset.lines)}, sample ${Math.floor(x * this.node.dataset.samples)}`;
-      this.readout.textContent = `${place}: ${data[start + 3] ? `about ${shown(value, 3)}` : "no value"}`;
     }
   }
 
@@ -477,6 +520,7 @@
   }
   document.querySelectorAll("table.sortable").forEach(makeSortable);
   document.querySelectorAll(".gallery").forEach((node) => new Gallery(node));
+  document.querySelectorAll(".view:has(.readout)").forEach((figure) => new Reader(figure));
   const charts = [...document.querySelectorAll("figure.chart")].map((figure) => new Chart(figure));
   if (charts.length) {
     document.querySelector("nav").after(html("p", { class: "help" },

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sepnmf._descent import noise_variance, squared_spectrum, white_rank
-from sepnmf._typing import Seed
+from sepnmf._typing import ArrayLike, Floats, Seed
 from sepnmf._validation import check_count
 from sepnmf.least_squares import unexplained
 from sepnmf.matrix import MatrixLike, Negative, as_matrix
@@ -15,6 +15,7 @@ from sepnmf.tuning._residual_curve import residual_curve
 
 FEWEST = 8  # singular values; fewer do not tell noise from the rest
 STRONG = 3  # times what late anchors gain
+EXACT = 1e-6  # fraction of the norm of the data that is called nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,52 @@ class RankEstimate:
         """Whether the data leave one number."""
         return self.low == self.high
 
+    @property
+    def explanation(self) -> str:
+        """One sentence for a reader who does not know the method: why this number of anchors.
+
+        Percentages refer to the norm of the data. They are those of the best directions, or of averages of
+        similar columns, and so near to those of the anchors, not equal to them.
+        """
+        low, high, left = self.low, self.high, self.unexplained()
+        number = f"{low} anchor{'s' if low > 1 else ''}" if self.certain else f"{low} to {high} anchors"
+        if not left.size:
+            return f"{number}: the data are too few to tell."
+        if high >= len(left) or left[high - 1] <= EXACT:
+            return f"{number}: {'they' if high > 1 else 'it'} can explain all of the data."
+        before, after = in_percent(left[high - 1], left[high])
+        gain = f"one more would reduce what is unexplained only from about {before} to {after}"
+        if "edge" in self.curve:
+            if self.curve["squared_singular_value"][0] <= self.curve["edge"][0]:
+                return f"{number}: the data look like noise alone."
+            return f"{number}: {gain}, no more than in noise alone."
+        if self.certain:
+            return f"{number}: {gain}."
+        most, _ = in_percent(left[low - 1], left[high - 1])
+        return (
+            f"{number}: {low} leave about {most} of the data unexplained, {high} leave {before}, and one "
+            f"more gains little ({after})."
+        )
+
+    def unexplained(self) -> Floats:
+        """What the best 1, 2, … directions or columns leave of the norm of the data, as a fraction."""
+        if "relative_residual" in self.curve:
+            return np.sqrt(np.asarray(self.curve["relative_residual"]))
+        squares: Floats = np.asarray(self.curve.get("squared_singular_value", ()))
+        if not squares.any():
+            return np.zeros(len(squares))
+        rest = np.append(np.cumsum(squares[::-1])[-2::-1], 0.0)
+        return np.sqrt(np.asarray(rest / squares.sum()))
+
+
+def in_percent(before: float, after: float) -> tuple[str, str]:
+    """Return two fractions in percent, with as many digits as they need to differ, from one to three."""
+    for digits in (1, 2, 3):
+        texts = f"{before:.{digits}%}", f"{after:.{digits}%}"
+        if texts[0] != texts[1]:
+            break
+    return texts
+
 
 def estimate_rank(
     M: MatrixLike,
@@ -49,6 +96,7 @@ def estimate_rank(
     negative: Negative = "error",
     random_state: Seed = 0,
     n_jobs: int | None = None,
+    mask: ArrayLike | None = None,
 ) -> RankEstimate:
     """Estimate how many anchors explain M, or between which numbers that lies.
 
@@ -70,6 +118,8 @@ def estimate_rank(
     random_state : None, int or numpy.random.Generator, default 0
     n_jobs : int, optional
         Threads, by default all cores.
+    mask : array_like of bool of shape (n,), optional
+        Whether each column is used.
 
     Returns
     -------
@@ -89,8 +139,8 @@ def estimate_rank(
     (7, 7)
     """
     check_count(most, "most", least=2)
-    data = as_matrix(M, negative).sampled(random_state).in_range()
-    m, n = data.shape
+    data = as_matrix(M, negative, mask=mask).bare().sampled(random_state).in_range()
+    m, n = data.height, data.shape[1]
     options: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs}
     squares = squared_spectrum(data)
     k, edges = white_rank(squares, m, n) if squares is not None else (min(m, n), np.empty(0))

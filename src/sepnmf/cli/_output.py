@@ -1,0 +1,295 @@
+"""The output folder of a command, which always holds the files of one run.
+
+A run is written to a hidden folder beside the output folder and takes its place when it is complete.
+`run.json` lists the files of the run. Only files that it lists are ever replaced or removed: other files in
+the folder belong to the user and stay where they are. A command that would overwrite one of them is refused
+before it begins to work.
+"""
+
+import json
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from itertools import count
+from pathlib import Path
+
+from sepnmf.cli._app import SHOWN_AS, UserError, command_line, versions
+
+MANIFEST = "run.json"
+STAGED, REPLACED = "sepnmf-new", "sepnmf-old"  # in the names of hidden folders
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a run is written, where its files are when it is complete, and which parents did not exist."""
+
+    staging: Path
+    folder: Path
+    given: Path
+    made: tuple[Path, ...]
+
+
+@contextmanager
+def output(given: Path, writes: Sequence[str], reads: Sequence[Path] = ()) -> Iterator[Path]:
+    """Yield a new folder to write to; its files replace those of the last run if there is no exception.
+
+    `writes` are patterns of the names of the files that the run may write, such as "abundances.*"; `reads`
+    are the files that it reads. Messages that name the new folder show the output folder instead.
+    """
+    target = prepare(given, writes, reads)
+    lock = locked(target.staging)
+    SHOWN_AS[str(target.staging)] = str(given)
+    try:
+        yield target.staging
+        publish(target)
+    finally:
+        shutil.rmtree(target.staging, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+        for parent in target.made:
+            with suppress(OSError):  # it is not empty: the run was complete
+                parent.rmdir()
+
+
+# Before the work ---------------------------------------------------------------------------------------
+
+
+def prepare(given: Path, writes: Sequence[str], reads: Sequence[Path]) -> Output:
+    """Make a folder to write to, or raise UserError if the output folder could not be replaced later."""
+    folder = given.resolve()
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{given} is a file, not a folder: choose another name with --out.")
+    try:
+        made = make_parents(folder)
+        recover(folder)
+        check_foreign(folder, given, writes)
+        check_inputs(folder, given, reads)
+        return Output(make_staging(folder), folder, given, made)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UserError(f"{given} cannot be written: {reason}. Choose another folder with --out.") from None
+
+
+def make_parents(folder: Path) -> tuple[Path, ...]:
+    """Create the parents of a folder and return those that did not exist, the innermost first."""
+    missing = tuple(parent for parent in folder.parents if not parent.exists())
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    return missing
+
+
+def make_staging(folder: Path) -> Path:
+    """Create the folder to write to: beside the output folder, or inside it if it cannot be moved there."""
+    if not folder.exists():
+        return new_folder(folder.parent, folder.name, STAGED)
+    with suppress(OSError):
+        staging = new_folder(folder.parent, folder.name, STAGED)
+        try:
+            probe = new_folder(staging, "probe", STAGED)
+            os.rename(probe, folder / probe.name)  # fails if the folder is on another device
+            os.rmdir(folder / probe.name)
+            return staging
+        except OSError:
+            shutil.rmtree(staging, ignore_errors=True)
+    return new_folder(folder, "", STAGED)
+
+
+def new_folder(parent: Path, name: str, mark: str) -> Path:
+    """Create a hidden folder with a new name and the usual permissions."""
+    folder = Path(tempfile.mkdtemp(prefix=f".{name}.{mark}-".replace("..", "."), dir=parent))
+    mask = os.umask(0)
+    os.umask(mask)
+    folder.chmod(0o777 & ~mask)
+    return folder
+
+
+def check_foreign(folder: Path, given: Path, writes: Sequence[str]) -> None:
+    """Refuse to overwrite files that no run of sepnmf wrote."""
+    for name in foreign(folder):
+        if name == MANIFEST or any(fnmatch(name, pattern) for pattern in writes):
+            raise UserError(
+                f"{given / name} was not written by sepnmf and would be overwritten: move it, or choose "
+                "another folder with --out."
+            )
+
+
+def check_inputs(folder: Path, given: Path, reads: Sequence[Path]) -> None:
+    """Refuse to read a file of the last run, which is going to be replaced."""
+    ours = listed(folder)
+    for file in reads:
+        path = file.resolve()
+        if any(folder / name in (path, *path.parents) for name in ours):
+            raise UserError(f"{given} has {file.name}, which is read: choose another folder with --out.")
+
+
+def recover(folder: Path) -> None:
+    """Remove what killed runs left behind; restore the folder if one was killed while it was replaced."""
+    for old in hidden(folder.parent, folder.name, REPLACED):
+        if folder.exists():
+            remove_run(old)
+        else:
+            os.rename(old, folder)
+    for left in (*hidden(folder.parent, folder.name, STAGED), *hidden(folder, "", STAGED)):
+        lock = locked(left)
+        if lock is not None:  # otherwise another run is writing to it
+            shutil.rmtree(left, ignore_errors=True)
+            os.close(lock)
+
+
+def hidden(parent: Path, name: str, mark: str) -> list[Path]:
+    """Return the hidden folders that `new_folder` made."""
+    start = f".{name}.{mark}-".replace("..", ".")
+    if not parent.is_dir():
+        return []
+    return [path for path in parent.iterdir() if path.name.startswith(start) and path.is_dir()]
+
+
+def locked(folder: Path) -> int | None:
+    """Lock a folder and return the descriptor that holds the lock; None if it is locked, or cannot be."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+# After the work ----------------------------------------------------------------------------------------
+
+
+def publish(target: Output) -> None:
+    """Put the files of a complete run in the place of those of the last one, without copying."""
+    folder, staging = target.folder, target.staging
+    names = sorted(path.name for path in staging.iterdir())
+    write_manifest(staging, names, complete=True)
+    with uninterrupted():
+        if not folder.exists():
+            os.rename(staging, folder)
+            return
+        clash = [name for name in foreign(folder) if name in (*names, MANIFEST)]
+        if clash:
+            kept = free_name(folder)
+            os.rename(staging, kept)
+            raise UserError(
+                f"{target.given / clash[0]} was written by another program meanwhile and is kept: the "
+                f"results are in {kept}."
+            )
+        if not swapped(staging, folder):
+            move_into(staging, folder)
+
+
+def swapped(staging: Path, folder: Path) -> bool:
+    """Replace a folder by another if it holds nothing but a run and can be renamed; return whether it was."""
+    here = Path.cwd()
+    if foreign(folder) or here == folder or folder in here.parents or staging.parent == folder:
+        return False
+    shutil.copymode(folder, staging)
+    old = new_folder(folder.parent, folder.name, REPLACED)
+    try:
+        os.rmdir(old)
+        os.rename(folder, old)
+    except OSError:  # it is in use (Windows), or the root of a file system
+        return False
+    try:
+        os.rename(staging, folder)
+    except OSError:
+        os.rename(old, folder)
+        raise
+    remove_run(old)
+    return True
+
+
+def move_into(staging: Path, folder: Path) -> None:
+    """Move files into a folder, beside those of the user, and remove the other files of the last run.
+
+    Meanwhile the manifest lists the files of both runs and says that the folder is not complete.
+    """
+    new = [path.name for path in staging.iterdir() if path.name != MANIFEST]
+    old = [name for name in listed(folder) if name not in (*new, MANIFEST)]
+    write_manifest(folder, [*new, *old], complete=False)
+    aside = new_folder(staging, "aside", REPLACED)
+    for name in (*old, *new):
+        if os.path.lexists(folder / name):
+            os.rename(folder / name, aside / name)
+        if name in new:
+            os.rename(staging / name, folder / name)
+    os.replace(staging / MANIFEST, folder / MANIFEST)
+
+
+def remove_run(folder: Path) -> None:
+    """Remove the files of a run, and the folder if there are no others."""
+    for name in listed(folder):
+        path = folder / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ignore Ctrl-C for the few renames that must happen together."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def free_name(folder: Path) -> Path:
+    """Return a name beside a folder that nothing has."""
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
+    return next(path for path in numbered if not os.path.lexists(path))
+
+
+# The manifest ------------------------------------------------------------------------------------------
+
+
+def write_manifest(folder: Path, names: Iterable[str], complete: bool) -> None:
+    """Write which files of a folder belong to a run, and whether they are all there."""
+    content = {
+        "writer": "sepnmf",
+        "complete": complete,
+        "command": command_line(),
+        "files": [*names, MANIFEST],
+        "versions": versions(),
+    }
+    part = folder / f".{MANIFEST}.part"
+    part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    os.replace(part, folder / MANIFEST)
+
+
+def listed(folder: Path) -> list[str]:
+    """Return the names of the files of a run in a folder; none if sepnmf did not write it."""
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        ours = content["writer"] == "sepnmf"
+        names = [name for name in content["files"] if isinstance(name, str)]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    plain = [name for name in names if Path(name).name == name and name not in ("", ".", "..")]
+    return plain if ours else []
+
+
+def foreign(folder: Path) -> list[str]:
+    """Return the names in a folder that are not of a run."""
+    if not folder.is_dir():
+        return []
+    ours = set(listed(folder))
+    left = {path.name for path in hidden(folder, "", STAGED)}
+    return sorted(path.name for path in folder.iterdir() if path.name not in ours | left)

@@ -1,0 +1,141 @@
+"""Rows and columns that are left out: bands, mask files and nodata; each is said in one sentence."""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sepnmf._typing import Bools
+from sepnmf.io._data import Data
+from sepnmf.io._nodata import Nodata, as_text, parse_nodata, warnings_of, without_nodata
+
+
+def with_masks(
+    data: Data,
+    read_mask: Callable[[Path], Data],
+    *,
+    nodata: float | str | None = None,
+    mask: str | os.PathLike[str] | None = None,
+    bands: str | None = None,
+) -> Data:
+    """Return `data` with what is left out, and with its scale factor applied.
+
+    `read_mask` reads a mask file.
+    """
+    if bands is not None:
+        data = with_rows(data, parse_bands(bands, data.M.shape[0]), "--bands")
+    if mask is not None:
+        data = with_columns(data, mask_of(Path(mask), data, read_mask), f"--mask {Path(mask).name}")
+    if nodata is not None:
+        data = replace(data, nodata=parse_nodata(nodata))
+    if data.nodata is not None:
+        data = with_nodata(data, data.nodata)
+    if data.image_shape is not None:
+        found = warnings_of(data.M, data.row_mask, data.mask)
+        data = replace(data, warnings=data.warnings + found)
+    if data.scaling is not None:
+        data = replace(data, M=data.scaling(data.M), scaling=None)
+    return data
+
+
+def rows_of(data: Data) -> str:
+    """Return what a row is called: a band of an image."""
+    return "rows" if data.image_shape is None and not data.wavelengths else "bands"
+
+
+def with_rows(data: Data, keep: Bools, why: str) -> Data:
+    """Return `data` without some of its rows."""
+    before = np.ones(data.M.shape[0], bool) if data.row_mask is None else data.row_mask
+    after = before & keep
+    if not after.any():
+        raise ValueError(f"{data.file.name} has no {rows_of(data)} left: {why} leaves out the last.")
+    count = int(before.sum() - after.sum())
+    if not count:
+        return data
+    said = f"{count:,} of {before.size:,} {rows_of(data)} are left out: {why}."
+    return replace(data, row_mask=after, left_out=(*data.left_out, said))
+
+
+def with_columns(data: Data, keep: Bools, why: str) -> Data:
+    """Return `data` without some of its columns."""
+    before = np.ones(data.M.shape[1], bool) if data.mask is None else data.mask
+    after = before & keep
+    if not after.any():
+        raise ValueError(f"{data.file.name} has no {data.what} left: {why} leaves out the last.")
+    count = int(before.sum() - after.sum())
+    if not count:
+        return data
+    said = f"{count:,} of {before.size:,} {data.what} are left out: {why}."
+    return replace(data, mask=after, left_out=(*data.left_out, said))
+
+
+def with_nodata(data: Data, value: float) -> Data:
+    """Return `data` without the rows and columns that a nodata value rules out."""
+    if sparse.issparse(data.M):
+        raise ValueError(f"{data.file.name} has a sparse matrix, which has no nodata value: omit nodata.")
+    if Nodata.of(value, data.M.dtype) is None and not np.isnan(value):
+        said = f"The nodata value {as_text(value)} cannot occur in numbers of type {data.M.dtype}."
+        return replace(data, warnings=(*data.warnings, said))
+    rows, columns, has_nan = without_nodata(data.M, value, data.row_mask, data.mask)
+    also = " or NaN" if has_nan and not np.isnan(value) else ""
+    why = f"nodata ({'NaN' if np.isnan(value) else as_text(value)}{also})"
+    if rows is not None:
+        data = with_rows(data, rows, f"{why} in all {data.what} with data")
+    return data if columns is None else with_columns(data, columns, why)
+
+
+def with_good_bands(data: Data, flags: Any, why: str) -> Data:
+    """Return `data` without the bands whose flag is 0; flags that are of no use are ignored, and it is said.
+
+    Flags are a list of numbers or text, one per band.
+    """
+    try:
+        good = np.array([float(flag) != 0 for flag in flags])
+    except (TypeError, ValueError):
+        good = np.zeros(0, bool)
+    if good.size != data.M.shape[0]:
+        said = f"{why} does not have one number for each of the {data.M.shape[0]} bands and is ignored."
+        return replace(data, warnings=(*data.warnings, said))
+    if not good.any():
+        said = f"{why} marks every band as bad and is ignored."
+        return replace(data, assumptions=(*data.assumptions, said))
+    return with_rows(data, good, why)
+
+
+def parse_bands(text: str, count: int) -> Bools:
+    """Return which rows are meant by ranges such as "1-100,115-150", which start at 1 and have both ends."""
+    keep = np.zeros(count, bool)
+    for part in str(text).split(","):
+        first, _, last = (word.strip() for word in part.partition("-"))
+        last = last or first if "-" not in part else last
+        if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last) <= count):
+            raise ValueError(
+                f"bands must be numbers from 1 to {count} and ranges such as 1-{min(count, 10)}, "
+                f"got {part.strip()[:40]!r}."
+            )
+        keep[int(first) - 1 : int(last)] = True
+    return keep
+
+
+def mask_of(path: Path, data: Data, read_mask: Callable[[Path], Data]) -> Bools:
+    """Return which columns a mask file lets in: those with a number other than zero and NaN."""
+    found = read_mask(path)
+    numbers: NDArray[Any] = np.asarray(found.M.toarray() if hasattr(found.M, "toarray") else found.M)
+    n = data.M.shape[1]
+    if found.image_shape is not None and numbers.shape[0] == 1:
+        numbers = found.picture(numbers[0])
+    if data.image_shape is not None and numbers.shape == data.image_shape:
+        numbers = numbers.ravel(order=data.image_order)
+    elif numbers.size != n or 1 not in numbers.shape:
+        expected = "one number per column"
+        if data.image_shape is not None:
+            expected = "{} × {} numbers (lines × samples)".format(*data.image_shape)
+        shape = " × ".join(map(str, numbers.shape))
+        raise ValueError(f"{path.name} must have {expected} to be a mask of {data.file.name}, got {shape}.")
+    flat = numbers.ravel()
+    return np.asarray((flat != 0) & ~np.isnan(flat))

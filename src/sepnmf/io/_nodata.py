@@ -1,0 +1,221 @@
+"""Entries that mean "no data": which rows and columns they rule out, and values that look like it.
+
+Numbers are compared as they are in the file, before scale factors are applied.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sepnmf._typing import Bools
+from sepnmf.io._guards import needed
+from sepnmf.matrix import is_lazy
+
+BLOCK = 2**22  # entries of a matrix in memory that are looked at together
+SAMPLE = 8  # chunks of a Dask array that are searched for values that look like nodata
+HUGE = 1e15  # beyond, numbers are written in a few digits, and no quantity is so large
+LEAST_PIXELS, LEAST_SHARE = 16, 1e-3  # repetitions of a value that looks like nodata
+
+
+def parse_nodata(value: float | str) -> float:
+    """Return a nodata value, given as a number or as text such as "-9999" or "nan"."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f'nodata must be a number or "nan", got {str(value)[:40]!r}.') from None
+
+
+def as_text(value: float) -> str:
+    """Return a nodata value as a user would write it."""
+    if np.isnan(value):
+        return "nan"
+    return str(int(value)) if value == np.round(value) and abs(value) < HUGE else f"{value:.9g}"
+
+
+@dataclass(frozen=True)
+class Nodata:
+    """Which entries mean "no data": those from `low` to `high`, and NaN.
+
+    Numbers of large magnitude are matched with a tolerance: headers have -3.40282e+38 for the least float32.
+    """
+
+    low: Any
+    high: Any
+
+    @classmethod
+    def of(cls, value: float, dtype: np.dtype[Any]) -> "Nodata | None":
+        """Return what matches a value in numbers of this type; None if nothing can."""
+        if dtype.kind == "f":
+            width = 1e-5 * abs(value) if abs(value) >= HUGE and np.isfinite(value) else 0.0
+            with np.errstate(over="ignore"):
+                return cls(dtype.type(value - width), dtype.type(value + width))
+        limits = np.iinfo(np.uint8 if dtype.kind == "b" else dtype)
+        if np.isnan(value) or value != np.round(value) or not limits.min <= value <= limits.max:
+            return None
+        return cls(int(value), int(value))
+
+    def __call__(self, block: NDArray[Any]) -> Bools:
+        """Return which entries of a block mean "no data"."""
+        if self.low == self.high:
+            found = np.asarray(block == self.low)
+        elif np.isnan(self.low):
+            return np.asarray(np.isnan(block))
+        else:
+            found = np.asarray((block >= self.low) & (block <= self.high))
+        if block.dtype.kind == "f":
+            found |= np.isnan(block)
+        return found
+
+
+@dataclass
+class Counts:
+    """Entries without data of some columns: per column, and per row in columns that have data somewhere."""
+
+    per_column: NDArray[np.int32]
+    per_row: NDArray[np.int64]
+    columns: int
+    has_nan: bool
+
+    @classmethod
+    def of(cls, block: NDArray[Any], match: Nodata, rows: Bools | None, used: Bools | None) -> "Counts":
+        """Count in a block of all rows; rows and columns that are not used do not count."""
+        block = block if rows is None else block[rows]
+        found = match(block)
+        per_column = np.count_nonzero(found, axis=0).astype(np.int32)
+        partly = per_column < found.shape[0]
+        if used is not None:
+            partly &= used
+        per_row = np.count_nonzero(found & partly, axis=1)
+        has_nan = block.dtype.kind == "f" and per_column.any() and bool(np.isnan(block).any())
+        return cls(per_column, per_row, int(np.count_nonzero(partly)), bool(has_nan))
+
+
+def without_nodata(
+    M: Any, value: float, rows: Bools | None, used: Bools | None
+) -> tuple[Bools | None, Bools | None, bool]:
+    """Return which rows and which columns are used, and whether NaN was found; M is read once.
+
+    Rows that have no data in every column that has data somewhere are left out. Then columns are left out
+    that have no data in one of the other rows.
+    """
+    match = Nodata.of(value, M.dtype)
+    if match is None:
+        return rows, used, False
+    parts = list(each_block(M, Counts.of, match, rows, used))
+    per_column = np.concatenate([part.per_column for part in parts])
+    if not per_column.any():
+        return rows, used, False
+    per_row = sum(part.per_row for part in parts)
+    columns = sum(part.columns for part in parts)
+    empty = np.asarray(per_row == columns) & (columns > 0)
+    # A column with data somewhere has none in all empty rows; with more gaps, it has one elsewhere.
+    full = per_column <= np.count_nonzero(empty)
+    if empty.any():
+        kept = np.ones(M.shape[0], bool) if rows is None else rows.copy()
+        kept[np.flatnonzero(kept)[empty]] = False
+        rows = kept
+    used = full if used is None else used & full
+    return rows, None if used.all() else used, any(part.has_nan for part in parts)
+
+
+def each_block(M: Any, function: Any, match: Any, rows: Bools | None, used: Bools | None) -> Iterator[Any]:
+    """Yield `function(block, match, rows, used)` for blocks of all columns of a matrix."""
+    if not is_lazy(M):
+        step = max(BLOCK // max(M.shape[0], 1), 1)
+        for start in range(0, M.shape[1], step):
+            part = slice(start, start + step)
+            yield function(M[:, part], match, rows, None if used is None else used[part])
+        return
+    yield from computed(M, range(len(M.chunks[1])), function, match, rows, used)
+
+
+def computed(
+    M: Any, numbers: Iterable[int], function: Any, match: Any, rows: Bools | None, used: Bools | None
+) -> list[Any]:
+    """Return what a function gives of some chunks of a Dask array."""
+    dask = needed("dask")
+    ends = np.cumsum(M.chunks[1])
+    blocks = M.to_delayed().ravel()
+    task = dask.delayed(function)
+    calls = []
+    for k in numbers:
+        part = slice(int(ends[k] - M.chunks[1][k]), int(ends[k]))
+        calls.append(task(blocks[k], match, rows, None if used is None else used[part]))
+    found: list[Any] = list(dask.compute(*calls))
+    return found
+
+
+@dataclass
+class Constants:
+    """Values of constant columns and how often they occur, and the range of all entries."""
+
+    low: float = np.inf
+    high: float = -np.inf
+    columns: int = 0
+    with_nan: int = 0
+    values: Counter[float] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, block: NDArray[Any], _: None, rows: Bools | None, used: Bools | None) -> "Constants":
+        """Look at a block of all rows; rows and columns that are not used do not count."""
+        block = block if rows is None else block[rows]
+        low, high = block.min(axis=0), block.max(axis=0)
+        if used is not None:
+            low, high = low[used], high[used]
+        found = cls(columns=low.size)
+        if low.dtype.kind == "f":
+            finite = ~np.isnan(low)
+            low, high = low[finite], high[finite]
+            found.with_nan = found.columns - low.size
+        if low.size:
+            found.low, found.high = low.min().item(), high.max().item()
+            values, counts = np.unique(low[low == high], return_counts=True)
+            found.values.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        return found
+
+    def __add__(self, other: "Constants") -> "Constants":
+        """Return what is known of both."""
+        return Constants(
+            min(self.low, other.low),
+            max(self.high, other.high),
+            self.columns + other.columns,
+            self.with_nan + other.with_nan,
+            self.values + other.values,
+        )
+
+
+def warnings_of(M: Any, rows: Bools | None, used: Bools | None) -> tuple[str, ...]:
+    """Return a sentence for each value in an image that looks like undeclared nodata.
+
+    Such a value is the least or the largest of the image, or zero, and many pixels have it in every band. A
+    few chunks of a Dask array are searched, and all of an array.
+    """
+    bands = M.shape[0] if rows is None else int(np.count_nonzero(rows))
+    if sparse.issparse(M) or bands < 2 or 0 in M.shape:
+        return ()
+    where = ""
+    if is_lazy(M) and len(M.chunks[1]) > SAMPLE:
+        numbers = np.unique(np.linspace(0, len(M.chunks[1]) - 1, SAMPLE).astype(int))
+        parts = computed(M, numbers.tolist(), Constants.of, None, rows, used)
+        where = " in a sample of the image"
+    else:
+        parts = list(each_block(M, Constants.of, None, rows, used))
+    total = sum(parts, Constants())
+    found = []
+    for value in sorted({total.low, total.high, 0}):
+        count = total.values[value]
+        if max(LEAST_PIXELS, LEAST_SHARE * total.columns) <= count < total.columns:
+            found.append(
+                f"{count:,} pixels{where} have the value {as_text(value)} in every band, which looks like "
+                f"nodata: pass --nodata {as_text(value)}."
+            )
+    if total.with_nan:
+        found.append(f"{total.with_nan:,} pixels{where} have NaN: if it is nodata, pass --nodata nan.")
+    return tuple(found)

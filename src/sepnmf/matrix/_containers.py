@@ -1,0 +1,291 @@
+"""What a container holds besides its numbers: names, missing entries, dimensions.
+
+Containers are told apart by the package that defines their class, so that no package is imported for it.
+To add a container, write a function from it to a `Container`, and add it to `READERS`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sepnmf._typing import Bools, Ints
+from sepnmf.matrix._lazy import is_lazy
+
+Names = Callable[[int], str]
+
+# Dimensions that are rows if a labelled array has more than two; the others are those of an image.
+SPECTRAL = (
+    *("band", "bands", "wavelength", "wavelengths", "wavenumber", "wavenumbers", "spectral", "spectrum"),
+    *("channel", "channels", "lambda", "wl", "feature", "features", "energy", "frequency", "raman_shift"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Container:
+    """A matrix as the caller holds it.
+
+    Attributes
+    ----------
+    array : array_like, sparse or lazy, of shape (m, n)
+        The numbers.
+    row_name, column_name : callable or None
+        Return the name of a row or a column.
+    complete : callable or None
+        Returns whether each row (0) or column (1) has no missing entry; None if none is marked as missing.
+    shape : tuple of int
+        Shape of the columns: (n,), or that of an image.
+    take : callable or None
+        Returns columns in a container of the same kind; None: indexing the array does.
+    wrap : callable or None
+        Turns weights, one column for each column, into a container of the same kind; None: they are an array.
+    """
+
+    array: Any
+    row_name: Names | None = None
+    column_name: Names | None = None
+    complete: Callable[[int], Bools] | None = None
+    shape: tuple[int, ...] = ()
+    take: Callable[[Ints], Any] | None = None
+    wrap: Callable[[Any], Any] | None = None
+
+
+def container_of(M: Any, name: str = "M") -> Container:
+    """Return what M holds; an array, a sparse or a lazy one is its own container."""
+    for kind in type(M).__mro__:
+        reader = READERS.get((kind.__module__.partition(".")[0], kind.__name__))
+        if reader is not None:
+            return reader(M, name)
+    if isinstance(M, np.ma.MaskedArray):
+        return from_masked_array(M)
+    if not hasattr(M, "__array__") and hasattr(M, "__dlpack__"):
+        return Container(from_dlpack(M, name))
+    return Container(M)
+
+
+def labelled(X: Any) -> Container | None:
+    """Return what X holds if scikit-learn does not know its kind: a labelled or masked array, AnnData."""
+    if type(X).__module__.partition(".")[0] in ("pandas", "polars"):
+        return None
+    container = container_of(X, "X")
+    return None if container.take is None else container
+
+
+def take_columns(M: Any, columns: Ints) -> Any:
+    """Return columns of M in a container of the same kind."""
+    container = container_of(M)
+    if container.take is not None:
+        return container.take(columns)
+    array = container.array
+    return (array if hasattr(array, "ndim") else np.asarray(array))[:, columns]
+
+
+def from_dlpack(M: Any, name: str) -> Any:
+    """Return an array that shares memory with one of another library."""
+    try:
+        return np.from_dlpack(M)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{name} cannot be read as an array in memory: {reason}.") from error
+
+
+def from_masked_array(M: Any) -> Container:
+    """Masked entries are missing; a column with one is left out."""
+    missing = np.ma.getmaskarray(M)
+    return Container(
+        M.filled(0) if missing.any() else M.data,
+        complete=lambda axis: np.asarray(~missing.any(axis=1 - axis)),
+        take=lambda columns: M[:, columns],
+    )
+
+
+# Tables ------------------------------------------------------------------------------------------------
+
+
+def from_pandas(M: Any, name: str) -> Container:
+    """The columns of a data frame have names; its index names the rows."""
+    for label, dtype in zip(M.columns, M.dtypes, strict=True):
+        if getattr(dtype, "kind", "O") not in "fiub":
+            raise ValueError(
+                f"{name} has a column {str(label)!r} of type {dtype}, not real numbers: drop or convert it."
+            )
+    if len(M.columns) and all(hasattr(dtype, "fill_value") for dtype in M.dtypes):
+        array = M.sparse.to_coo()
+    elif any(isinstance(dtype, np.dtype) for dtype in M.dtypes):
+        array = M.to_numpy()
+    else:  # types of pandas that have a value for missing entries
+        array = M.to_numpy(dtype=np.float64, na_value=np.nan)
+    return Container(
+        array if array.dtype != object else M.to_numpy(dtype=np.float64, na_value=np.nan),
+        row_name=lambda i: label_text(M.index[i]),
+        column_name=lambda j: label_text(M.columns[j]),
+        take=lambda columns: M.iloc[:, columns],
+    )
+
+
+def from_polars(M: Any, name: str) -> Container:
+    """The columns of a data frame have names."""
+    for label, dtype in M.schema.items():
+        if not (dtype.is_numeric() or str(dtype) == "Boolean"):
+            raise ValueError(
+                f"{name} has a column {label!r} of type {dtype}, not real numbers: drop or convert it."
+            )
+    return Container(
+        M.to_numpy(),
+        column_name=lambda j: str(M.columns[j]),
+        take=lambda columns: M[:, [int(j) for j in columns]],
+    )
+
+
+def from_lazy_frame(M: Any, name: str) -> Container:
+    """A query of polars has no entries yet."""
+    raise ValueError(f"{name} is a lazy frame: pass {name}.collect().")
+
+
+def label_text(label: Any) -> str:
+    """Return a label as text; the parts of one that has several are separated by commas."""
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def from_anndata(M: Any, name: str) -> Container:
+    """The columns of annotated data are its variables, such as genes; the rows are its observations."""
+    if M.X is None:
+        raise ValueError(f"{name} has no X: pass one of its layers, such as {name}.layers['counts'].")
+    from sepnmf.matrix._backed import in_blocks, is_backed_sparse
+
+    return Container(
+        in_blocks(M.X) if is_backed_sparse(M.X) else M.X,
+        row_name=lambda i: str(M.obs_names[i]),
+        column_name=lambda j: str(M.var_names[j]),
+        take=lambda columns: M[:, columns],
+    )
+
+
+def from_backed_sparse(M: Any, name: str) -> Container:
+    """A sparse matrix in a file, as annotated data have them."""
+    from sepnmf.matrix._backed import in_blocks
+
+    return Container(in_blocks(M), take=lambda columns: M[:, columns])
+
+
+# Labelled arrays ---------------------------------------------------------------------------------------
+
+
+def from_dataset(M: Any, name: str) -> Container:
+    """A data set of xarray has several variables."""
+    variables = [str(key) for key, variable in M.data_vars.items() if variable.ndim >= 2]
+    such = f", such as {name}[{variables[0]!r}]" if variables else ""
+    raise ValueError(f"{name} is a Dataset: pass one of its variables{such}.")
+
+
+def from_xarray(M: Any, name: str) -> Container:
+    """The first dimension has the rows, or the spectral one if there are more than two.
+
+    The other dimensions are those of an image, whose pixels are the columns in the order of these dimensions.
+    Entries equal to the attribute `_FillValue` are missing, and so is NaN if xarray has put it in the place
+    of such entries. An array that is not in memory stays lazy.
+    """
+    if M.ndim < 2:
+        raise ValueError(f"{name} must have 2 dimension(s), got shape {M.shape}.")
+    rows = M.dims[0] if M.ndim == 2 else spectral_dimension(M, name)
+    columns = tuple(dim for dim in M.dims if dim != rows)
+    ordered = M.transpose(rows, *columns)
+    shape = tuple(int(size) for size in ordered.shape[1:])
+    array = flat_columns(ordered)
+    missing = missing_value(M)
+
+    def complete(axis: int) -> Bools:
+        present = ~np.isnan(array) if np.isnan(missing) else array != array.dtype.type(missing)
+        found: Bools = np.asarray(present.all(axis=1 - axis))
+        return found
+
+    def column_name(j: int) -> str:
+        place = np.unravel_index(j, shape)
+        return ", ".join(
+            f"{dim}={coordinate(M, dim, int(i))}" if len(columns) > 1 else coordinate(M, dim, int(i))
+            for dim, i in zip(columns, place, strict=True)
+        )
+
+    def take(indices: Ints) -> Any:
+        import xarray
+
+        places = np.unravel_index(np.asarray(indices), shape)
+        wanted = {
+            dim: xarray.DataArray(place, dims="anchor") for dim, place in zip(columns, places, strict=True)
+        }
+        return M.isel(wanted).transpose(rows, "anchor")
+
+    def wrap(H: Any) -> Any:
+        import xarray
+
+        fitting = {
+            key: value
+            for key, value in M.coords.items()
+            if set(value.dims) <= set(columns) and key != "anchor"
+        }
+        return xarray.DataArray(
+            H.reshape((H.shape[0], *shape)), dims=("anchor", *columns), coords=fitting, name="weights"
+        )
+
+    return Container(
+        array,
+        row_name=lambda i: coordinate(M, rows, i),
+        column_name=column_name,
+        complete=None if missing is None else complete,
+        shape=shape,
+        take=take,
+        wrap=wrap,
+    )
+
+
+def spectral_dimension(M: Any, name: str) -> Any:
+    """Return the dimension that has the rows of an array with more than two."""
+    found = [dim for dim in M.dims if str(dim).lower() in SPECTRAL]
+    if len(found) != 1:
+        raise ValueError(
+            f"{name} has the dimensions {', '.join(map(str, M.dims))}, of which "
+            f"{'none is' if not found else 'several are'} known as spectral: rename one to 'band' with "
+            f"{name}.rename, or pass a matrix."
+        )
+    return found[0]
+
+
+def coordinate(M: Any, dim: Any, i: int) -> str:
+    """Return the coordinate at a place along a dimension, or the place itself if there is none."""
+    return label_text(M.coords[dim].values[i]) if dim in M.coords else str(i)
+
+
+def flat_columns(ordered: Any) -> Any:
+    """Return a labelled array of rows × image as an array of rows × pixels; lazy if it is not in memory."""
+    from sepnmf.matrix._image import flattened
+
+    variable = ordered.variable
+    if not variable._in_memory and ordered.chunks is None:  # in a file that has been opened
+        ordered = ordered.chunk(dict.fromkeys(ordered.dims, "auto"))
+    data = ordered.data
+    return flattened(data) if is_lazy(data) else data.reshape(data.shape[0], -1)
+
+
+def missing_value(M: Any) -> Any:
+    """Return the number that marks missing entries of a labelled array; None if there is none."""
+    if M.attrs.get("_FillValue") is None:
+        declared = M.encoding.get("_FillValue") is not None and M.dtype.kind == "f"
+        return np.nan if declared else None
+    value = float(np.asarray(M.attrs["_FillValue"]))
+    if M.dtype.kind == "f":
+        return value
+    limits = np.iinfo(M.dtype) if M.dtype.kind in "iu" else None
+    return value if limits and value.is_integer() and limits.min <= value <= limits.max else None
+
+
+READERS: dict[tuple[str, str], Callable[[Any, str], Container]] = {
+    ("pandas", "DataFrame"): from_pandas,
+    ("polars", "DataFrame"): from_polars,
+    ("polars", "LazyFrame"): from_lazy_frame,
+    ("anndata", "AnnData"): from_anndata,
+    ("anndata", "CSRDataset"): from_backed_sparse,
+    ("anndata", "CSCDataset"): from_backed_sparse,
+    ("xarray", "DataArray"): from_xarray,
+    ("xarray", "Dataset"): from_dataset,
+}

@@ -1,0 +1,191 @@
+"""What is shown beside anchors: fit, doubts, summary, and maps, with nodata left out."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+import pytest
+from scipy import optimize, sparse
+
+from sepnmf import _overview as overview
+from sepnmf.io._data import Data
+from sepnmf.matrix import as_matrix
+from sepnmf.selection import Selection
+
+BANDS, LINES, SAMPLES = 12, 7, 9
+NODATA = 1e4
+
+
+def fitted(W, M, sum_to_one):
+    """W times its nonnegative weights, column by column; Σh = 1 by a row of large numbers."""
+    level = 1e6 * np.abs(M).max() if sum_to_one else 0.0
+    A, B = (np.vstack([X, np.full(X.shape[1], level)]) for X in (W, M))
+    return W @ np.column_stack([optimize.nnls(A, column)[0] for column in B.T])
+
+
+@pytest.fixture
+def pixels():
+    """Pixels that three of them explain up to noise, one of which is zero."""
+    rng = np.random.default_rng(0)
+    W = rng.random((BANDS, 3))
+    M = np.hstack([W, W @ rng.dirichlet(np.ones(3), LINES * SAMPLES - 4).T, np.zeros((BANDS, 1))])
+    M[:, 3:-1] += 0.1 * rng.random((BANDS, LINES * SAMPLES - 4))
+    M[:, 3:-1] *= rng.uniform(0.5, 2.0, LINES * SAMPLES - 4)
+    return M
+
+
+def containers(M):
+    return {"dense": M, "sparse": sparse.csc_array(M), "chunks": da.from_array(M, chunks=(BANDS, 17))}
+
+
+@pytest.mark.parametrize("sum_to_one", [False, True])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "chunks"])
+def test_the_fit_is_that_of_the_weights_asked_for(pixels, kind, sum_to_one):
+    W = pixels[:, :3]
+    expected = 1 - np.linalg.norm(pixels - fitted(W, pixels, sum_to_one)) / np.linalg.norm(pixels)
+    found = overview.fit_of(as_matrix(containers(pixels)[kind]), W, sum_to_one)
+    assert found == pytest.approx(expected, abs=1e-8)
+    assert (found < overview.fit_of(as_matrix(pixels), W) - 0.01) == sum_to_one
+
+
+@pytest.mark.parametrize("sum_to_one", [False, True])
+@pytest.mark.parametrize("kind", ["dense", "chunks"])
+def test_the_fit_of_extreme_entries_is_the_same(pixels, kind, sum_to_one):
+    expected = overview.fit_of(as_matrix(pixels), pixels[:, :3], sum_to_one)
+    huge = containers(pixels * 1e200)[kind]
+    assert overview.fit_of(as_matrix(huge), pixels[:, :3] * 1e200, sum_to_one) == pytest.approx(expected)
+
+
+def test_the_fit_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="M is zero"):
+        overview.fit_of(as_matrix(np.zeros((3, 4))), np.ones((3, 1)))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("kind", ["dense", "chunks"])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("sum_to_one", [False, True])
+@pytest.mark.parametrize("side", [600, 3])
+def test_maps_and_residuals_are_those_of_each_pixel(
+    monkeypatch, pixels, order, kind, masked, sum_to_one, side
+):
+    monkeypatch.setattr(overview, "SIDE", side)
+    M, W = pixels.copy(), pixels[:, :3]
+    mask = np.random.default_rng(1).random(LINES * SAMPLES) < 0.7
+    if masked:
+        M[:, ~mask] = np.nan if kind == "dense" else NODATA
+    data = Data(
+        containers(M)[kind],
+        Path("a.npy"),
+        image_shape=(LINES, SAMPLES),
+        image_order=order,
+        mask=mask if masked else None,
+    )
+    fit = fitted(W, pixels, sum_to_one)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        residual = np.linalg.norm(pixels - fit, axis=0) / np.linalg.norm(pixels, axis=0)
+    residual[-1] = np.nan  # of a pixel that is zero
+    weights = np.linalg.lstsq(W, fit, rcond=None)[0]
+    if masked:
+        residual[~mask], weights[:, ~mask] = np.nan, np.nan
+    step = -(-SAMPLES // side)
+
+    def picture(row):
+        return row.reshape((LINES, SAMPLES), order=order)[::step, ::step]
+
+    matrix = data.matrix()
+    found = overview.residual_map(data, matrix, W, sum_to_one)
+    np.testing.assert_allclose(found, picture(residual), atol=1e-7)
+    maps = overview.maps_from(data, matrix, W, sum_to_one)
+    np.testing.assert_allclose(maps, [picture(row) for row in weights], atol=1e-6)
+    np.testing.assert_allclose(overview.maps(data, weights), [picture(row) for row in weights])
+    means = pixels.mean(axis=0)
+    np.testing.assert_allclose(
+        overview.scene(data), picture(np.where(mask, means, np.nan) if masked else means)
+    )
+
+
+def test_no_residual_is_computed_where_no_shown_pixel_has_data(pixels, monkeypatch):
+    monkeypatch.setattr(overview, "SIDE", 1)  # the first pixel alone
+    mask = np.arange(LINES * SAMPLES) > 0
+    data = Data(pixels, Path("a.npy"), image_shape=(LINES, SAMPLES), mask=mask)
+    assert np.isnan(overview.residual_map(data, data.matrix(), pixels[:, :3])).all()
+
+
+def test_residuals_of_extreme_entries_are_the_same(pixels):
+    data = Data(pixels, Path("a.npy"), image_shape=(LINES, SAMPLES))
+    W = pixels[:, :3]
+    expected = overview.residual_map(data, data.matrix(), W)
+    for kind in ("dense", "chunks"):
+        huge = replace(data, M=containers(pixels * 1e200)[kind])
+        found = overview.residual_map(huge, huge.matrix(), W * 1e200)
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def test_the_dominant_anchor_has_the_largest_weight():
+    weights = np.array([[0.2, 0.0, np.nan, 0.5, 3.0], [0.7, 0.0, np.nan, 0.5, 4.0]])[:, None]
+    np.testing.assert_array_equal(overview.dominant(weights), [[1, np.nan, np.nan, 0, 1]])
+
+
+@pytest.mark.parametrize("kind", ["dense", "chunks"])
+def test_a_summary_counts_only_what_is_used(pixels, kind):
+    M = pixels.copy()
+    M[:, 5], M[0] = NODATA, -1.0
+    mask, row_mask = np.arange(LINES * SAMPLES) != 5, np.arange(BANDS) > 0
+    data = Data(containers(M)[kind], Path("a.npy"), mask=mask, row_mask=row_mask)
+    shown = overview.summary(data)
+    assert (shown["rows"], shown["columns"]) == ("11 of 12 used", "62 of 63 used")
+    assert shown["smallest entry"] == "0"
+    assert float(shown["largest entry"]) == pytest.approx(pixels[1:, mask].max(), rel=1e-3)
+    everything = overview.summary(replace(data, mask=None, row_mask=None))
+    assert (everything["rows"], everything["columns"]) == ("12", "63")
+    assert everything["largest entry"] == "10,000"
+    assert everything["smallest entry"] == "-1"
+
+
+def test_large_entries_are_written_out():
+    assert [overview.written(x) for x in (65535.0, 12345.4, 9999.4, 1e15)] == [
+        "65,535",
+        "12,345",
+        "9999",
+        "1e+15",
+    ]
+
+
+def run(status="done", converged=True):
+    return Selection(np.array([0]), np.ones(2), "auto", status, converged)
+
+
+def test_a_good_result_has_no_doubts():
+    assert overview.doubts(run(), 0.8) == ()
+    assert overview.doubts(run("converged"), 1.0) == ()
+    assert overview.doubts(run(), float("nan")) == (), "a fit that is not known is not a bad one"
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        ("max_outer", "allow more iterations"),
+        ("stopped", "let it finish"),
+        ("diverged", "do not rely on them"),
+        ("collapsed", "do not rely on them"),
+        ("not identifiable", "use fewer anchors"),
+    ],
+)
+def test_a_run_that_ended_badly_is_one_sentence_with_advice(status, advice):
+    (sentence,) = overview.doubts(run(status), 0.95)
+    assert advice in sentence
+    assert sentence.endswith(".")
+    assert sentence.count(".") == 1
+
+
+def test_every_doubt_is_said():
+    warned = "450 pixels have the value 65535 in every band: pass --nodata 65535."
+    found = overview.doubts(run("not identifiable", converged=False), 0.524, [warned])
+    assert found[0] == warned
+    assert "only 52.4% of the data" in found[1]
+    assert "cone" in found[2]
+    assert "before it settled" in found[3]
+    assert len(found) == 4
+    assert "explain nothing of the data" in overview.doubts(run(), -0.03)[0]
