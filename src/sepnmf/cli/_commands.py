@@ -33,6 +33,14 @@ def select(
     variable: opt.Variable = None,
     header: opt.Header = None,
     index: opt.Index = None,
+    decimal: opt.Decimal = None,
+    names: opt.Names = None,
+    row_names: opt.RowNames = None,
+    mask: opt.Mask = None,
+    nodata: opt.Nodata = None,
+    bands: opt.Bands = None,
+    axes: opt.Axes = None,
+    order: opt.Order = None,
     shape: opt.Shape = None,
     picture: opt.Picture = None,
     out: opt.Out = None,
@@ -46,12 +54,10 @@ def select(
 
     Prints the anchors with their names, scores and fit, and writes them to anchors.csv and anchors.json.
     """
-    from sepnmf.matrix import as_matrix
-
     image_shape = None if picture is None else work.parse_shape(picture, "--picture")
     options = work.method_options(set_)
-    work.check_request(file, anchors, method, options, memory=memory, dask=dask)
-    with work.new_folder(file, out, "anchors", SELECT) as folder, cluster.connected(dask, memory):
+    work.check_request(file, anchors, method, options, memory=memory, dask=dask, others=[mask])
+    with work.new_folder(file, out, "anchors", SELECT, mask) as folder, cluster.connected(dask, memory):
         data = work.load(
             file,
             shape=shape,
@@ -59,17 +65,25 @@ def select(
             variable=variable,
             header=header,
             index=index,
+            decimal=decimal,
+            names=names,
+            row_names=row_names,
+            mask=mask,
+            nodata=nodata,
+            bands=bands,
+            axes=axes,
+            order=order,
             memory=memory,
             in_parts=dask is not None,
         )
-        M = as_matrix(data.M, negative.value)
+        M = work.matrix_of(data, negative, anchors)
         sel, fit = work.find_anchors(M, anchors, method, normalize, seed, options)
         content = work.record(
             data, sel, fit, axis=axis.value, normalize=normalize.value, seed=seed, options=options
         )
         paths = work.write_anchors(folder, data, sel, content)
         if report:
-            W = M.take(sel.anchors)
+            W = work.anchor_columns(M, sel)
             paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, anchor_images=image_shape))
     show(sel, content, paths, as_json)
 
@@ -84,6 +98,13 @@ def unmix(
     negative: opt.Negative = Sign.error,
     sum_to_one: opt.SumToOne = False,
     variable: opt.Variable = None,
+    names: opt.Names = None,
+    row_names: opt.RowNames = None,
+    mask: opt.Mask = None,
+    nodata: opt.Nodata = None,
+    bands: opt.Bands = None,
+    axes: opt.Axes = None,
+    order: opt.Order = None,
     shape: opt.Shape = None,
     out: opt.Out = None,
     report: opt.Report = False,
@@ -99,45 +120,65 @@ def unmix(
     Writes the anchors, endmembers.csv, and the abundances as PNG and as a cube in the format of the image.
     """
     options = work.method_options(set_)
-    work.check_request(file, anchors, method, options, memory=memory, dask=dask, pictures=True)
-    with work.new_folder(file, out, "unmixed", UNMIX) as folder, cluster.connected(dask, memory):
+    work.check_request(file, anchors, method, options, memory=memory, dask=dask, pictures=True, others=[mask])
+    with work.new_folder(file, out, "unmixed", UNMIX, mask) as folder, cluster.connected(dask, memory):
         import numpy as np
 
-        from sepnmf._overview import maps, thinning
-        from sepnmf.cli._pictures import draw_maps, draw_spectra
+        from sepnmf._overview import maps, residual_map, thinning
+        from sepnmf.cli import _pictures as pictures
         from sepnmf.io import read_maps, write_cube
         from sepnmf.least_squares import nnls
-        from sepnmf.matrix import as_matrix
 
-        data = work.load(file, variable=variable, shape=shape, memory=memory, in_parts=dask is not None)
+        data = work.load(
+            file,
+            variable=variable,
+            shape=shape,
+            names=names,
+            row_names=row_names,
+            mask=mask,
+            nodata=nodata,
+            bands=bands,
+            axes=axes,
+            order=order,
+            memory=memory,
+            in_parts=dask is not None,
+        )
         if data.image_shape is None:
             raise UserError(
                 f"{file.name} contains a matrix, not an image: if its columns are pixels, give their shape "
                 "with --shape LINESxSAMPLES."
             )
-        M = as_matrix(data.M, negative.value)
-        sel, fit = work.find_anchors(M, anchors, method, normalize, seed, options)
-        W = M.take(sel.anchors)
+        M = work.matrix_of(data, negative, anchors)
+        sel, fit = work.find_anchors(M, anchors, method, normalize, seed, options, sum_to_one=sum_to_one)
+        W = work.anchor_columns(M, sel)
         with stage("computing abundances"):
             H: Any = nnls(W, M, sum_to_one=sum_to_one)
         labels = data.column_labels(sel.anchors)
-        content = work.record(data, sel, fit, normalize=normalize.value, seed=seed, options=options)
+        content = work.record(
+            data, sel, fit, normalize=normalize.value, sum_to_one=sum_to_one, seed=seed, options=options
+        )
         paths = [
             *work.write_anchors(folder, data, sel, content),
             work.write_columns(folder / "endmembers.csv", data, W, labels),
         ]
         with stage("writing abundances"):
             cube = write_cube(folder / "abundances", H.astype(np.float32) if M.lazy else H, data, labels)
-            # Lazy weights are computed once, while they are written; the pictures are read from that file.
-            pictures = read_maps(cube, thinning(data.image_shape)) if M.lazy else maps(data, H)
+            # Lazy weights are computed once, while they are written; the maps are read from that file.
+            shown = read_maps(cube, thinning(data.image_shape)) if M.lazy else maps(data, H)
+        with stage("computing the residual of each pixel"):
+            residual = residual_map(data, M, W, sum_to_one)
         with stage("drawing maps"):
             paths += [
                 cube,
-                draw_maps(folder / "abundances.png", pictures, labels),
-                draw_spectra(folder / "endmembers.png", data, W, labels),
+                pictures.draw_maps(folder / "abundances.png", shown, labels),
+                pictures.draw_dominant(folder / "dominant.png", shown, labels),
+                pictures.draw_residual(folder / "residual.png", residual),
+                pictures.draw_spectra(folder / "endmembers.png", data, W, labels),
             ]
         if report:
-            paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, maps=pictures))
+            paths.append(
+                write_page(folder, data, M, sel, W, fit, normalize, seed, maps=shown, residual_map=residual)
+            )
     show(sel, content, paths, as_json)
 
 
@@ -215,6 +256,14 @@ def compare(
     variable: opt.Variable = None,
     header: opt.Header = None,
     index: opt.Index = None,
+    decimal: opt.Decimal = None,
+    names: opt.Names = None,
+    row_names: opt.RowNames = None,
+    mask: opt.Mask = None,
+    nodata: opt.Nodata = None,
+    bands: opt.Bands = None,
+    axes: opt.Axes = None,
+    order: opt.Order = None,
     shape: opt.Shape = None,
     out: opt.Out = None,
     report: opt.Report = False,
@@ -225,22 +274,39 @@ def compare(
 
     A method that refuses the data is listed with the reason. Writes comparison.csv and comparison.json.
     """
+    work.check_request(file, anchors, others=[mask])
     from sepnmf._overview import choose
-    from sepnmf.matrix import as_matrix
     from sepnmf.registry import find_method
 
-    work.check_request(file, anchors)
-    names = None if not methods else [find_method(name, "--method").name for name in methods]
-    with work.new_folder(file, out, "comparison", COMPARE) as folder:
-        data = work.load(file, variable=variable, header=header, index=index, shape=shape, axis=axis)
-        M = as_matrix(data.M, negative.value)
+    chosen = None if not methods else [find_method(name, "--method").name for name in methods]
+    with work.new_folder(file, out, "comparison", COMPARE, mask) as folder:
+        data = work.load(
+            file,
+            shape=shape,
+            axis=axis,
+            variable=variable,
+            header=header,
+            index=index,
+            decimal=decimal,
+            names=names,
+            row_names=row_names,
+            mask=mask,
+            nodata=nodata,
+            bands=bands,
+            axes=axes,
+            order=order,
+        )
+        M = work.matrix_of(data, negative, anchors)
         if M.lazy:
             raise UserError(f"{file.name} is too large for a comparison: use sepnmf select.")
         r = work.number_of_anchors(M, anchors, seed)
-        rows = work.compare_methods(data, M, r, names, normalize, seed)
+        rows = work.compare_methods(data, M, r, chosen, normalize, seed)
         rows.sort(key=lambda row: (row["fit"] is None, -(row["fit"] or 0.0)))
         content = {
             "file": str(data.file),
+            "left_out": list(data.left_out),
+            "assumptions": list(data.assumptions),
+            "warnings": list(data.warnings),
             "counted_from": work.counted_from(data),
             "methods": rows,
             "command": command_line(),
@@ -256,7 +322,7 @@ def compare(
         if report and best is not None:
             with stage(f"selecting anchors ({best['method']})"):
                 sel = choose(M.normalised(normalize.value), r, best["method"], random_state=seed)
-            W = M.take(sel.anchors)
+            W = work.anchor_columns(M, sel)
             paths.append(write_page(folder, data, M, sel, W, best["fit"], normalize, seed, comparison=rows))
     if as_json:
         show_json(content)

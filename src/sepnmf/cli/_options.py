@@ -39,12 +39,22 @@ def method_names(incomplete: str) -> list[str]:
     return [name for name in METHODS if name.startswith(incomplete)]
 
 
-FILE_HELP = "Matrix: .npy, .npz, .csv, .tsv, .parquet, .mat, .mtx, .zarr, or an ENVI image (.hdr)."
-ANCHORS_HELP = 'Number of anchors; "auto" estimates it from the data and prints the evidence.'
+FILE_HELP = (
+    "Matrix or image: .npy, .npz, .csv, .tsv, .txt, .parquet, .mat, .mtx, .zarr, ENVI (.hdr), "
+    "GeoTIFF (.tif), NetCDF (.nc), HDF5 (.h5), AnnData (.h5ad)."
+)
+ANCHORS_HELP = 'Number of anchors; "auto" estimates it from the data and says why.'
 METHOD_HELP = "Selection method. auto needs no options; sepnmf compare FILE -r N runs the others."
 METHODS_HELP = "Run only this method; can be repeated. By default all methods that need no option are run."
 SET_HELP = "Option of the method, e.g. --set lam=0.001 --set rho=0.01,0.01,0.01. Can be repeated."
 NAMES_HELP = "Whether the first {} of a .csv or .tsv file contains names; by default this is detected."
+DECIMAL_HELP = "Decimal separator of a .csv, .tsv or text file, a point or a comma; by default detected."
+LABELS_HELP = "Names of the {} of FILE: a text file with one name per line, or a variable of FILE."
+MASK_HELP = "File with lines × samples numbers. Pixels where it is zero are left out."
+NODATA_HELP = "Value of pixels without data, e.g. -9999 or nan; they are left out. By default FILE says it."
+BANDS_HELP = "Bands to use, counted from 1 as in ENVI, e.g. 1-100,115-150; by default all but bad ones."
+AXES_HELP = "Order of the axes of an array of three dimensions, e.g. bands,lines,samples."
+ORDER_HELP = "Order of the pixels with --shape: C, line by line, or F, sample by sample, as in MATLAB."
 SHAPE_HELP = "Shape of the image if the columns of the matrix are its pixels, e.g. 95x95."
 PICTURE_HELP = "Shape of the images in the report if each column is an image."
 MEMORY_HELP = "Memory limit per machine, e.g. 2GB. ENVI, .npy and .zarr files are read in chunks that fit."
@@ -69,6 +79,16 @@ Negative = Annotated[
 Variable = Annotated[str | None, unset("--variable", help="Variable of a .mat or .npz file to read.")]
 Header = Annotated[bool | None, unset("--header/--no-header", help=NAMES_HELP.format("line"))]
 Index = Annotated[bool | None, unset("--index/--no-index", help=NAMES_HELP.format("column"))]
+Decimal = Annotated[str | None, unset("--decimal", metavar=".|,", help=DECIMAL_HELP)]
+Names = Annotated[str | None, unset("--names", metavar="FILE|VARIABLE", help=LABELS_HELP.format("columns"))]
+RowNames = Annotated[
+    str | None, unset("--row-names", metavar="FILE|VARIABLE", help=LABELS_HELP.format("rows or bands"))
+]
+Mask = Annotated[Path | None, unset("--mask", metavar="FILE", help=MASK_HELP)]
+Nodata = Annotated[str | None, unset("--nodata", metavar="VALUE|nan", help=NODATA_HELP)]
+Bands = Annotated[str | None, unset("--bands", metavar="RANGES", help=BANDS_HELP)]
+Axes = Annotated[str | None, unset("--axes", metavar="ORDER", help=AXES_HELP)]
+Order = Annotated[str | None, unset("--order", metavar="C|F", help=ORDER_HELP)]
 Shape = Annotated[str | None, unset("--shape", metavar="LINESxSAMPLES", help=SHAPE_HELP)]
 Picture = Annotated[str | None, unset("--picture", metavar="HEIGHTxWIDTH", help=PICTURE_HELP)]
 Out = Annotated[

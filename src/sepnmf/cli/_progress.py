@@ -61,6 +61,7 @@ class Schedule:
         self.began = time.monotonic()
         self.interval = NEXT_LINE
         self.due = self.began + FIRST_LINE
+        self.wake = threading.Event()  # ends the wait for the time when a line is due
 
     def is_due(self, now: float) -> bool:
         """Return whether a line is due; if it is, the next one is due after a longer interval."""
@@ -81,8 +82,9 @@ def begin_command() -> None:
 
 
 @contextmanager
-def bar(console: Console = error_console) -> Iterator[Progress]:
-    """Show progress: bars that are removed at the end or, if the console is no terminal, lines."""
+def bar(console: Console | None = None) -> Iterator[Progress]:
+    """Show progress: bars on standard error that are removed at the end; lines if it is no terminal."""
+    console = console or error_console
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -101,10 +103,13 @@ def bar(console: Console = error_console) -> Iterator[Progress]:
 def lines(shown: Progress) -> Iterator[None]:
     """Print the state of the last unfinished task when a line is due."""
     over = threading.Event()
+    wake = schedule.wake
 
     def watch() -> None:
-        while not over.wait(max(schedule.due - time.monotonic(), 0.1)):
-            text = state(shown)
+        while not over.is_set():
+            if wake.wait(min(max(schedule.due - time.monotonic(), 0.1), LONGEST)):
+                wake.clear()
+            text = "" if over.is_set() else state(shown)
             if text and schedule.is_due(time.monotonic()):
                 error_console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
@@ -114,7 +119,9 @@ def lines(shown: Progress) -> Iterator[None]:
         yield
     finally:
         over.set()
-        thread.join(timeout=2)
+        wake.set()
+        thread.join()
+        wake.clear()
 
 
 def state(shown: Progress) -> str:

@@ -35,6 +35,8 @@ def show(
     if as_json:
         show_json(content)
         return
+    from sepnmf._overview import doubts
+
     note = ""
     if rows is None:
         rows = [
@@ -47,12 +49,8 @@ def show(
         print_line(note)
     run = f"{sel.method}, {sel.status}, {sel.seconds:.2f} s"
     print_line(f"The anchors explain {content['fit']:.2%} of the data ({run}).")
-    if sel.status == "stopped":
-        print_line(f"The method was stopped after {sel.n_outer} iterations; these are its anchors so far.")
-    elif not sel.converged:
-        print_line(
-            "The method did not converge: allow more iterations, or see the convergence in the report."
-        )
+    for sentence in doubts(sel, content["fit"]):
+        print_line(sentence)
     print_line(f"Written: {', '.join(map(str, paths))}")
 
 
@@ -90,6 +88,8 @@ def write_page(
             anchor_columns=W,
             summary=overview.summary(data),
             fit=fit,
+            warnings=overview.doubts(sel, fit, data.warnings),
+            notes=(*data.left_out, *data.assumptions),
             picture=None if data.image_shape is None else overview.scene(data),
             curve=overview.curve_of_residuals(M),
             command=command_line(),

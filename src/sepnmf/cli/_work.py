@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sepnmf.cli._app import UserError, command_line, print_error, versions
 from sepnmf.cli._cluster import LOCAL
-from sepnmf.cli._options import Axis, Scale
+from sepnmf.cli._options import Axis, Scale, Sign
 from sepnmf.cli._output import output
 from sepnmf.cli._progress import stage, watched
 
@@ -24,13 +24,29 @@ FORMULA = ("=", "+", "-", "@")  # what formulas of spreadsheets begin with
 
 
 def load(file: Path, *, shape: str | None = None, axis: Axis = Axis.columns, **options: Any) -> "Data":
-    """Read a file with `sepnmf.io.read`; with `axis` rows, the data are transposed."""
+    """Read a file with `sepnmf.io.read` and the options that are given; with `axis` rows, transpose it."""
     from sepnmf.io import read
 
-    sizes = None if shape is None else parse_shape(shape, "--shape")
+    given = {name: value for name, value in options.items() if value is not None}
+    if shape is not None:
+        given["shape"] = parse_shape(shape, "--shape")
     with stage(f"reading {file.name}"):
-        data = read(file, shape=sizes, **options)
+        data = read(file, **given)
     return data.transposed() if axis is Axis.rows else data
+
+
+def matrix_of(data: "Data", negative: Sign, anchors: str) -> "Matrix":
+    """Return the rows and columns that are used; print what was left out, what was assumed, and warnings."""
+    from sepnmf._validation import check_rank
+
+    with stage(f"checking the entries of {data.file.name}"):
+        matrix = data.matrix(negative.value)
+    r = check_anchors(anchors)
+    if r is not None:
+        check_rank(r, matrix.shape[1])
+    for sentence in (*data.left_out, *data.assumptions, *data.warnings):
+        print_error(sentence)
+    return matrix
 
 
 def parse_shape(text: str, option: str) -> tuple[int, int]:
@@ -75,10 +91,15 @@ def check_request(
     memory: str | None = None,
     dask: str | None = None,
     pictures: bool = False,
+    others: Iterable[Path | None] = (),
 ) -> None:
-    """Refuse what would fail after the work; `pictures` is whether Matplotlib is needed."""
-    if not file.exists():
-        raise UserError(f"there is no file {file}.")
+    """Refuse what would fail after the work.
+
+    `pictures` is whether Matplotlib is needed, `others` are files that are read besides.
+    """
+    for path in (file, *others):
+        if path is not None and not path.exists():
+            raise UserError(f"there is no file {path}.")
     check_anchors(anchors)
     if memory is not None and dask != LOCAL:
         from sepnmf.io._memory import limits
@@ -118,10 +139,17 @@ def number_of_anchors(matrix: "Matrix", text: str, seed: int) -> int:
 
 
 def find_anchors(
-    matrix: "Matrix", anchors: str, method: str, normalize: Scale, seed: int, options: dict[str, Any]
+    matrix: "Matrix",
+    anchors: str,
+    method: str,
+    normalize: Scale,
+    seed: int,
+    options: dict[str, Any],
+    *,
+    sum_to_one: bool = False,
 ) -> tuple["Selection", float]:
-    """Select anchors and return the selection and its fit; progress bars are shown meanwhile."""
-    from sepnmf._overview import choose
+    """Select anchors and return the selection and its fit, with weights that sum to one if asked for."""
+    from sepnmf._overview import choose, fit_of
     from sepnmf.metrics import rae
     from sepnmf.registry import find_method
 
@@ -132,7 +160,14 @@ def find_anchors(
         scaled = matrix.normalised(normalize.value)
         sel = choose(scaled, r, record.name, random_state=seeds, **watching)
     with stage("computing the fit"):
+        if sum_to_one:
+            return sel, fit_of(matrix, anchor_columns(matrix, sel), sum_to_one=True)
         return sel, rae(matrix, sel.anchors)
+
+
+def anchor_columns(matrix: "Matrix", sel: "Selection") -> "Floats":
+    """Return the columns of the anchors, in the rows that are used."""
+    return matrix.take(matrix.positions(sel.anchors))
 
 
 def compare_methods(
@@ -170,6 +205,8 @@ def counted_from(data: "Data") -> dict[str, int]:
 
 def record(data: "Data", sel: "Selection", fit: float, **more: Any) -> dict[str, Any]:
     """Return the contents of anchors.json: the selection, its fit, and how it was computed."""
+    from sepnmf._overview import doubts
+
     return {
         "file": str(data.file),
         "variable": data.variable or None,
@@ -180,6 +217,9 @@ def record(data: "Data", sel: "Selection", fit: float, **more: Any) -> dict[str,
         "converged": sel.converged,
         "seconds": round(sel.seconds, 6),
         "fit": fit,
+        "left_out": list(data.left_out),
+        "assumptions": list(data.assumptions),
+        "warnings": list(doubts(sel, fit, data.warnings)),
         "counted_from": counted_from(data),
         "anchors": anchor_rows(data, sel),
         **more,
@@ -189,13 +229,14 @@ def record(data: "Data", sel: "Selection", fit: float, **more: Any) -> dict[str,
 
 
 def new_folder(
-    file: Path, out: Path | None, what: str, writes: Sequence[str], *others: Path
+    file: Path, out: Path | None, what: str, writes: Sequence[str], *others: Path | None
 ) -> AbstractContextManager[Path]:
     """Return a context with the folder to write to (see `output`); by default it is named after the file.
 
     `writes` are patterns of the names of the files that are written, `others` files that are read besides.
     """
-    return output(out if out is not None else Path(f"{file.stem}-{what}"), writes, (file, *others))
+    folder = out if out is not None else Path(f"{file.stem}-{what}")
+    return output(folder, writes, [path for path in (file, *others) if path is not None])
 
 
 def write_text(path: Path, text: str) -> Path:
@@ -248,9 +289,11 @@ def write_anchors(folder: Path, data: "Data", sel: "Selection", content: dict[st
 
 
 def write_columns(path: Path, data: "Data", W: "Floats", labels: Sequence[str]) -> Path:
-    """Write the anchors' columns as a CSV file with one line per row of the data."""
+    """Write the anchors' columns as a CSV file with one line per row that is used."""
     is_image = data.image_shape is not None
-    names: Sequence[Any] = data.wavelengths or data.row_names or range(is_image, len(W) + is_image)
+    used = range(data.M.shape[0]) if data.row_mask is None else data.row_mask.nonzero()[0].tolist()
+    numbers = [row + is_image for row in used]
+    names: Sequence[Any] = data.used_wavelengths() or data.used_row_names() or numbers
     head = "wavelength" if data.wavelengths else "band" if is_image else "row"
     return write_csv(
         path, [head, *labels], ([name, *row] for name, row in zip(names, W.tolist(), strict=True))

@@ -1,6 +1,7 @@
 """Two sections of the page: what the anchors are, and where they are."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sepnmf._overview import dominant
 from sepnmf._typing import Floats
@@ -41,7 +42,8 @@ def bars_start(base: float, what: str = "") -> str:
 
 def shapes(contents: Contents) -> Markup:
     """Return the anchors as images, topics, lists of named rows, or curves."""
-    data, columns = contents.data, on_all_rows(contents)
+    data = contents.data
+    columns = on_all_rows(contents.anchor_columns, data.row_mask)
     if contents.anchor_images is not None:
         images = [column.reshape(contents.anchor_images, order="F") for column in columns.T]
         text = "Each anchor as an image, from its least value (black) to its largest (white)."
@@ -59,9 +61,8 @@ def shapes(contents: Contents) -> Markup:
     return spectra(contents, columns, wavelengths if measured else None)
 
 
-def on_all_rows(contents: Contents) -> Floats:
-    """Return the columns of the anchors, with NaN in the rows that are left out."""
-    columns, mask = contents.anchor_columns, contents.data.row_mask
+def on_all_rows(columns: Floats, mask: NDArray[np.bool_] | None) -> Floats:
+    """Return columns of the rows that are used, or of all, with NaN in the rows that are left out."""
     if mask is None or len(columns) not in {len(mask), np.count_nonzero(mask)}:
         return columns
     whole = np.full((len(mask), columns.shape[1]), np.nan)

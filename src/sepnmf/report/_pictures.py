@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sepnmf._typing import Floats
 from sepnmf.report._markup import Markup, element, group, name
@@ -152,23 +153,38 @@ def value_map(title: str, image: Floats, palette: Palette, full_shape: tuple[int
     )
 
 
-def category_map(title: str, image: Floats, names: Sequence[str], full_shape: tuple[int, int]) -> Markup:
-    """Return an image of categories, given as indices of names, with a legend.
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """An image of categories: palette entries, and for each of these the colour, name and share of pixels."""
 
-    Up to eight categories have colours of their own: if there are more, those with most pixels.
-    """
-    known = image[np.isfinite(image)].astype(int)
-    counts = np.bincount(known, minlength=len(names))
-    own = np.sort(np.argsort(-counts, kind="stable")[: len(CATEGORIES)])
-    slots = np.full(len(names), len(CATEGORIES))
-    slots[own] = np.arange(len(own))
-    entries = np.full(image.shape, MISSING, np.uint8)
-    entries[np.isfinite(image)] = slots[known]
-    total = max(len(known), 1)
-    shares = [(CATEGORIES[i], names[k], counts[k] / total) for i, k in enumerate(own)]
-    if len(names) > len(own):
+    entries: NDArray[np.uint8]
+    shares: list[tuple[str, str, float]]
+
+    @classmethod
+    def of(cls, image: Floats, names: Sequence[str]) -> "Categories":
+        """Give the categories of an image, indices of names, their colours.
+
+        Up to eight have colours of their own: if there are more, those with most pixels.
+        """
+        known = image[np.isfinite(image)].astype(int)
+        counts = np.bincount(known, minlength=len(names))
+        own = np.sort(np.argsort(-counts, kind="stable")[: len(CATEGORIES)])
+        slots = np.full(len(names), len(own))
+        slots[own] = np.arange(len(own))
+        entries = np.full(image.shape, MISSING, np.uint8)
+        entries[np.isfinite(image)] = slots[known]
+        total = max(len(known), 1)
+        shares = [(CATEGORIES[i], names[k], counts[k] / total) for i, k in enumerate(own)]
         rest = len(names) - len(own)
-        shares.append((OTHERS, f"{rest} other{'s' if rest > 1 else ''}", 1 - counts[own].sum() / total))
+        if rest:
+            share = (len(known) - counts[own].sum()) / total
+            shares.append((OTHERS, f"{rest} other{'s' if rest > 1 else ''}", share))
+        return cls(entries, shares)
+
+
+def category_map(title: str, image: Floats, names: Sequence[str], full_shape: tuple[int, int]) -> Markup:
+    """Return an image of categories, given as indices of names, with a legend."""
+    found = Categories.of(image, names)
     items = [
         element(
             "li",
@@ -177,12 +193,12 @@ def category_map(title: str, image: Floats, names: Sequence[str], full_shape: tu
             element("span", f"{share:.1%}".replace("%", "\u00a0%"), class_="share"),
             data_colour=colour,
         )
-        for colour, label, share in shares
+        for colour, label, share in found.shares
     ]
     if any_missing([image]):
         items.append(element("li", NO_DATA))
-    said = "; ".join(f"{label}, {share:.1%}" for _, label, share in shares)
-    uri = data_uri(entries, categories(len(own)))
+    said = "; ".join(f"{label}, {share:.1%}" for _, label, share in found.shares)
+    uri = data_uri(found.entries, categories([colour for colour, _, _ in found.shares]))
     return view(
         element("strong", title),
         frame(image.shape, image_of(uri, f"{title} of every pixel: {said}")),

@@ -3,6 +3,7 @@
 import base64
 import struct
 import zlib
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -49,11 +50,10 @@ def stretched(palette: Palette, span: tuple[float, float], low: float, high: flo
     return table
 
 
-def categories(count: int) -> Colours:
-    """Return the colours of `count` categories, up to eight, one for all others, and missing values."""
-    table = np.full((MISSING + 1, 3), bytes.fromhex(OTHERS)[0], np.uint8)
-    listed = [list(bytes.fromhex(colour)) for colour in CATEGORIES[:count]]
-    table[: len(listed)] = listed
+def categories(listed: Sequence[str]) -> Colours:
+    """Return the colours of categories, given as six hexadecimal digits, as the first of 256."""
+    table = np.full((MISSING + 1, 3), 128, np.uint8)
+    table[: len(listed)] = [list(bytes.fromhex(colour)) for colour in listed]
     return table
 
 

@@ -72,12 +72,11 @@ class RankEstimate:
     def unexplained(self) -> Floats:
         """What the best 1, 2, … directions or columns leave of the norm of the data, as a fraction."""
         if "relative_residual" in self.curve:
-            return np.sqrt(np.asarray(self.curve["relative_residual"]))
-        squares: Floats = np.asarray(self.curve.get("squared_singular_value", ()))
-        if not squares.any():
-            return np.zeros(len(squares))
-        rest = np.append(np.cumsum(squares[::-1])[-2::-1], 0.0)
-        return np.sqrt(np.asarray(rest / squares.sum()))
+            rest: Floats = self.curve["relative_residual"]
+        else:
+            squares: Floats = np.asarray(self.curve.get("squared_singular_value", ()))
+            rest = np.append(np.cumsum(squares[::-1])[-2::-1], 0.0) / (squares.sum() or 1.0)
+        return rest**0.5
 
 
 def in_percent(before: float, after: float) -> tuple[str, str]:

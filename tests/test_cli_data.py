@@ -1,0 +1,277 @@
+"""Options on what the file does not say: nodata, masks, bands, axes, order of pixels, names, constraints."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib import image
+from spectral import envi
+
+import sepnmf
+from sepnmf.datasets import make_dirichlet
+
+LINES, SAMPLES, BANDS = 12, 10, 20
+EMPTY = [(0, 0), (3, 4), (3, 5), (11, 9)]  # pixels without data
+
+
+@pytest.fixture
+def scene(tmp_path, monkeypatch):
+    """A clean image of lines × samples × bands, with pure pixels that have data."""
+    monkeypatch.chdir(tmp_path)
+    M, _ = make_dirichlet(0.0, m=BANDS, n=LINES * SAMPLES, r=3, random_state=0)
+    cube = 5 + 100 * M.T.reshape(LINES, SAMPLES, BANDS)
+    np.save("clean.npy", cube)
+    return cube
+
+
+def with_empty(scene, value):
+    cube = scene.copy()
+    for line, sample in EMPTY:
+        cube[line, sample] = value
+    return cube
+
+
+def places(out):
+    return sorted((row["line"], row["sample"]) for row in json.loads(out)["anchors"])
+
+
+def clean_places(scene):
+    mask = np.ones((LINES, SAMPLES), bool)
+    for place in EMPTY:
+        mask[place] = False
+    columns = np.flatnonzero(mask.ravel())
+    anchors = sepnmf.spa(scene.reshape(-1, BANDS).T[:, columns], 3).anchors
+    return sorted((int(j) // SAMPLES, int(j) % SAMPLES) for j in columns[anchors])
+
+
+UNMIX = ("unmix", "scene.npy", "-r", 3, "-m", "spa", "--out", "o")
+
+
+# Every option reaches the reader -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["select", "unmix", "compare"])
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("nodata", "-9999"),
+        ("nodata", "nan"),
+        ("mask", "mask.npy"),
+        ("bands", "1-10,12"),
+        ("axes", "bands,lines,samples"),
+        ("order", "F"),
+        ("names", "names.txt"),
+        ("row_names", "names.txt"),
+    ],
+)
+def test_options_are_passed_to_the_reader_as_they_are(
+    scene, sepnmf_says, monkeypatch, command, option, value
+):
+    given = []
+
+    def read(file, **options):
+        given.append(options)
+        raise ValueError("enough")
+
+    np.save("mask.npy", np.ones((LINES, SAMPLES)))
+    monkeypatch.setattr("sepnmf.io.read", read)
+    words = (command, "clean.npy", "-r", 3, f"--{option.replace('_', '-')}", value)
+    assert sepnmf_says(*words)[::2] == (2, "enough\n")
+    assert str(given[0][option]) == value
+
+
+def test_the_help_says_that_bands_are_counted_from_one(sepnmf_says):
+    for command in ("select", "unmix", "compare"):
+        _, out, _ = sepnmf_says(command, "--help")
+        assert "counted from 1 as in ENVI" in " ".join(out.split())
+
+
+def test_a_mask_that_is_missing_is_said_before_the_work(scene, sepnmf_says, monkeypatch):
+    monkeypatch.setattr("sepnmf.io.read", lambda *_, **__: 1 / 0)
+    code, _, err = sepnmf_says("unmix", "clean.npy", "-r", 3, "--mask", "absent.npy")
+    assert (code, err) == (2, "there is no file absent.npy.\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [
+        (("--bands", "0-3"), "--bands "),
+        (("--bands", "x"), "--bands "),
+        (("--axes", "bands,lines"), "--axes "),
+        (("--order", "Z", "--shape", "12x10"), "--order "),
+        (("--nodata", "much"), "--nodata "),
+    ],
+)
+def test_a_wrong_value_is_one_line_that_begins_with_the_option(scene, sepnmf_says, words, start):
+    np.save("flat.npy", scene.reshape(-1, BANDS).T)
+    file = "flat.npy" if "--shape" in words else "clean.npy"
+    code, out, err = sepnmf_says("unmix", file, "-r", 3, *words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(start), err
+
+
+# What is left out ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("value", "text"), [(65535.0, "65535"), (-9999.0, "-9999"), (np.nan, "nan")])
+def test_pixels_without_data_are_neither_chosen_nor_explained(scene, sepnmf_says, value, text):
+    np.save("scene.npy", with_empty(scene, value))
+    code, out, err = sepnmf_says(*UNMIX, "--nodata", text, "--json", "--report")
+    assert code == 0, err
+    assert places(out) == clean_places(scene)
+    record = json.loads(out)
+    assert record["fit"] == pytest.approx(1.0, abs=1e-6)
+    assert len(record["left_out"]) == 1
+    assert re.match(r"4 of 120 pixels", record["left_out"][0])
+    for sentence in (*record["left_out"], *record["assumptions"]):
+        assert f"{sentence}\n" in err
+        assert sentence.partition(":")[0] in Path("o/report.html").read_text()
+    maps = np.load("o/abundances.npy")
+    empty = np.isnan(maps).all(axis=2)
+    assert sorted(map(tuple, np.argwhere(empty).tolist())) == EMPTY
+    assert np.isfinite(maps[~empty]).all()
+
+
+def test_a_mask_leaves_pixels_out(scene, sepnmf_says):
+    mask = np.ones((LINES, SAMPLES), np.uint8)
+    for place in EMPTY:
+        mask[place] = 0
+    np.save("mask.npy", mask)
+    np.save("scene.npy", with_empty(scene, 1000.0))
+    for command in ("unmix", "select"):
+        code, out, err = sepnmf_says(command, *UNMIX[1:], "--mask", "mask.npy", "--json")
+        assert code == 0, err
+        assert places(out) == clean_places(scene)
+        assert "4 of 120 pixels" in err
+    code, out, _ = sepnmf_says("compare", *UNMIX[1:], "--mask", "mask.npy", "--json")
+    (row,) = json.loads(out)["methods"]
+    assert sorted((j // SAMPLES, j % SAMPLES) for j in row["columns"]) == clean_places(scene)
+    assert "4 of 120 pixels" in json.loads(out)["left_out"][0]
+
+
+def test_bands_are_left_out_and_the_others_keep_their_numbers(scene, sepnmf_says):
+    noisy = scene.copy()
+    noisy[..., [4, 5, 19]] += 1000 * np.random.default_rng(0).random((LINES, SAMPLES, 3))
+    np.save("scene.npy", noisy)
+    code, out, err = sepnmf_says(*UNMIX, "--bands", "1-4,7-19", "--json", "--report")
+    assert code == 0, err
+    assert json.loads(out)["fit"] == pytest.approx(1.0, abs=1e-6)
+    assert "3 of 20 bands" in err
+    with open("o/endmembers.csv") as stream:
+        head, *rows = csv.reader(stream)
+    assert head[0] == "band"
+    assert [int(row[0]) for row in rows] == [*range(1, 5), *range(7, 20)]
+    values = np.array([row[1:] for row in rows], float)
+    line, sample = next((a["line"], a["sample"]) for a in json.loads(out)["anchors"])
+    np.testing.assert_allclose(values[:, 0], scene[line, sample, [*range(4), *range(6, 19)]])
+
+
+def test_bad_bands_of_a_header_are_left_out_and_it_is_said(scene, sepnmf_says):
+    noisy = scene.copy()
+    noisy[..., :2] += 1000 * np.random.default_rng(0).random((LINES, SAMPLES, 2))
+    metadata = {"wavelength": list(range(400, 420)), "bbl": [0, 0] + [1] * 18}
+    envi.save_image("scene.hdr", noisy, dtype=np.float64, metadata=metadata)
+    code, out, err = sepnmf_says("unmix", "scene.hdr", *UNMIX[2:], "--json")
+    assert code == 0
+    assert json.loads(out)["fit"] == pytest.approx(1.0, abs=1e-6)
+    assert "2 of 20 bands" in err
+    with open("o/endmembers.csv") as stream:
+        _, *rows = csv.reader(stream)
+    assert [float(row[0]) for row in rows] == list(range(402, 420))
+
+
+def test_a_value_that_looks_like_nodata_is_a_warning_everywhere(scene, sepnmf_says):
+    cube = scene.copy()
+    cube[:3] = 65535.0
+    np.save("scene.npy", cube)
+    code, out, err = sepnmf_says(*UNMIX, "--json", "--report")
+    assert code == 0
+    warnings = [text for text in json.loads(out)["warnings"] if "--nodata 65535" in text]
+    assert len(warnings) == 1
+    assert f"{warnings[0]}\n" in err
+    assert "looks like nodata" in Path("o/report.html").read_text()
+
+
+# Axes, order and names -----------------------------------------------------------------------------------
+
+
+def test_bands_may_come_first(scene, sepnmf_says):
+    np.save("scene.npy", scene.transpose(2, 0, 1))
+    code, out, _ = sepnmf_says(*UNMIX, "--axes", "bands,lines,samples", "--json")
+    assert code == 0
+    _, clean, _ = sepnmf_says("unmix", "clean.npy", *UNMIX[2:], "--json")
+    assert places(out) == places(clean)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_order_of_pixels_is_what_is_said(scene, sepnmf_says, order):
+    pixels = scene.reshape(-1, BANDS) if order == "C" else scene.transpose(1, 0, 2).reshape(-1, BANDS)
+    np.save("scene.npy", pixels.T)
+    code, out, err = sepnmf_says(*UNMIX, "--shape", f"{LINES}x{SAMPLES}", "--order", order, "--json")
+    assert (code, err) == (0, "")
+    _, clean, _ = sepnmf_says("unmix", "clean.npy", *UNMIX[2:-1], "clean", "--json")
+    assert places(out) == places(clean)
+    assert np.load("o/abundances.npy").shape == (LINES, SAMPLES, 3)
+
+
+def test_what_is_assumed_is_said_on_standard_error(scene, sepnmf_says):
+    code, out, err = sepnmf_says("unmix", "clean.npy", *UNMIX[2:], "--json")
+    assert code == 0
+    (sentence,) = json.loads(out)["assumptions"]
+    assert "lines × samples × bands" in sentence
+    assert err == f"{sentence}\n"
+
+
+def test_a_refusal_behind_what_is_assumed_is_still_one_line(scene, sepnmf_says):
+    code, _, err = sepnmf_says("unmix", "clean.npy", "-r", 9999)
+    assert (code, err.count("\n")) == (2, 1)
+
+
+def test_names_come_from_files(sepnmf_says):
+    M, true = make_dirichlet(0.0, m=4, n=9, r=3, random_state=0)
+    np.save("M.npy", M)
+    Path("columns.txt").write_text("\n".join(f"gene {j}" for j in range(9)) + "\n")
+    Path("rows.txt").write_text("\n".join(f"cell {i}" for i in range(4)) + "\n")
+    words = ("select", "M.npy", "-r", 3, "-m", "spa", "--names", "columns.txt", "--row-names", "rows.txt")
+    code, out, err = sepnmf_says(*words, "--report")
+    assert code == 0, err
+    assert all(f"gene {j}" in out for j in true)
+    with open("M-anchors/anchors.csv") as stream:
+        assert {row["name"] for row in csv.DictReader(stream)} == {f"gene {j}" for j in true}
+    assert "cell 2" in Path("M-anchors/report.html").read_text()
+
+
+# The constraint and the pictures -------------------------------------------------------------------------
+
+
+def test_the_fit_is_that_of_the_weights_that_are_written(scene, sepnmf_says):
+    cube = scene * np.linspace(0.5, 1.5, SAMPLES)[:, None]  # brightness varies: sums are not one
+    np.save("scene.npy", cube)
+    fits = {}
+    for words in ((), ("--sum-to-one",)):
+        code, out, _ = sepnmf_says(*UNMIX, *words, "--json", "--report")
+        assert code == 0
+        pixels = cube.reshape(-1, BANDS)
+        columns = [row["column"] for row in json.loads(out)["anchors"]]
+        H = np.load("o/abundances.npy").reshape(-1, 3)
+        left = np.linalg.norm(pixels - H @ pixels[columns]) / np.linalg.norm(pixels)
+        fits[words] = json.loads(out)["fit"]
+        assert fits[words] == pytest.approx(1 - left, abs=1e-6)
+        assert f"{fits[words]:.2%}"[:4] in Path("o/report.html").read_text()
+        _, out, _ = sepnmf_says(*UNMIX, *words)
+        assert f"The anchors explain {fits[words]:.2%} of the data" in out
+    assert fits[("--sum-to-one",)] < fits[()] - 0.01
+    assert json.loads(Path("o/anchors.json").read_text())["sum_to_one"] is True
+
+
+@pytest.mark.parametrize("words", [(), ("--sum-to-one",)])
+def test_the_residual_and_the_dominant_anchor_are_drawn(scene, sepnmf_says, words):
+    np.save("scene.npy", with_empty(scene, -1.0))
+    code, out, err = sepnmf_says(*UNMIX, "--nodata", "-1", *words)
+    assert code == 0, err
+    for name in ("residual.png", "dominant.png"):
+        assert image.imread(Path("o", name)).ndim == 3
+        assert str(Path("o", name)) in out

@@ -1,0 +1,336 @@
+"""The output folder: it is checked before the work, holds one run, and nothing of the user's is lost."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+
+from sepnmf.cli import _output as outputs
+from sepnmf.cli._app import UserError
+from sepnmf.datasets import make_dirichlet
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty working folder with a matrix, an image, and word counts."""
+    monkeypatch.chdir(tmp_path)
+    M, _ = make_dirichlet(0.0, m=12, n=60, r=3, random_state=0)
+    np.save("M.npy", M)
+    np.save("scene.npy", M.T.reshape(10, 6, 12))
+    Path("words.txt").write_text("\n".join(f"w{j}" for j in range(60)) + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def reads_nothing(monkeypatch):
+    """Fail if a command reads its file."""
+
+    def read(*_, **__):
+        raise AssertionError("the file was read")
+
+    monkeypatch.setattr("sepnmf.io.read", read)
+    monkeypatch.setattr("sepnmf.cli._work.load", read)
+
+
+def names(folder):
+    return {path.name for path in Path(folder).iterdir()}
+
+
+def hidden(folder):
+    return [path.name for path in Path(folder).iterdir() if path.name.startswith(".")]
+
+
+def in_another_process(code, *words):
+    """Run the command line behind some Python code, and return its exit code."""
+    program = f"import os\nfrom sepnmf.cli import _output, _work, run\n{code}\nrun()"
+    done = subprocess.run([sys.executable, "-c", program, *map(str, words)], capture_output=True, check=False)
+    return done.returncode
+
+
+# One run ------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_holds_the_files_of_its_last_run_only(here, sepnmf_says):
+    words = ("select", "M.npy", "-r", 3, "--out", "o")
+    assert sepnmf_says(*words, "-m", "merit", "--set", "max_iter=20", "--report")[0] == 0
+    assert {"history.csv", "report.html"} < names("o")
+    assert sepnmf_says(*words, "-m", "spa")[0] == 0
+    assert names("o") == {"anchors.csv", "anchors.json", "run.json"}
+    record = json.loads(Path("o/run.json").read_text())
+    assert record["complete"]
+    assert set(record["files"]) == names("o")
+    assert record["command"] == "sepnmf select M.npy -r 3 --out o -m spa"
+    assert not hidden(here)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_another_command_replaces_the_run(here, sepnmf_says, own):
+    zarr.create_array("scene.zarr", data=np.load("scene.npy"), chunks=(5, 6, 12))
+    assert sepnmf_says("unmix", "scene.zarr", "-r", 3, "-m", "spa", "--out", "o")[0] == 0
+    if not own:
+        Path("o/notes.txt").write_text("mine")
+    assert sepnmf_says("unmix", "scene.npy", "-r", 3, "-m", "spa", "--out", "o")[0] == 0
+    assert {"abundances.npy"} == {
+        name for name in names("o") if name.startswith("abundances") and "png" not in name
+    }
+    assert sepnmf_says("compare", "M.npy", "-r", 3, "-m", "spa", "--out", "o")[0] == 0
+    assert names("o") - {"notes.txt"} == {"comparison.csv", "comparison.json", "run.json"}
+    assert Path("o/notes.txt").exists() is not own
+    assert not hidden(here)
+
+
+def test_the_files_are_moved_and_never_copied(here, sepnmf_says, monkeypatch):
+    """A cube may be as large as the disk."""
+    inodes, publish = [], outputs.publish
+
+    def watched(target):
+        inodes.append((target.staging / "abundances.npy").stat().st_ino)
+        publish(target)
+
+    monkeypatch.setattr(outputs, "publish", watched)
+    for _ in range(2):
+        assert sepnmf_says("unmix", "scene.npy", "-r", 3, "-m", "spa", "--out", "o")[0] == 0
+        Path("o/notes.txt").touch()
+        assert Path("o/abundances.npy").stat().st_ino == inodes[-1]
+
+
+def test_paths_that_are_shown_are_those_of_the_folder(here, sepnmf_says):
+    _, out, _ = sepnmf_says("select", "M.npy", "-r", 3, "-m", "spa", "--out", "a/b")
+    assert f"Written: {Path('a/b/anchors.csv')}, {Path('a/b/anchors.json')}\n" in out
+    _, out, _ = sepnmf_says("demo", "--out", "d")
+    assert f"Figure: {Path('d/anchors.png')} " in out
+    assert "sepnmf-new" not in out
+
+
+def test_an_existing_folder_keeps_its_permissions(here, sepnmf_says):
+    Path("o").mkdir(mode=0o750)
+    for _ in range(2):
+        assert sepnmf_says("select", "M.npy", "-r", 3, "-m", "spa", "--out", "o")[0] == 0
+        assert Path("o").stat().st_mode & 0o777 == 0o750
+
+
+def test_the_current_folder_can_be_the_output_folder(here, sepnmf_says):
+    before = here.stat().st_ino
+    for method in ("merit", "spa"):
+        options = ("--set", "max_iter=20") if method == "merit" else ()
+        code, _, err = sepnmf_says("select", "M.npy", "-r", 3, "-m", method, *options, "--out", ".")
+        assert (code, err) == (0, "")
+    assert names(".") == {"M.npy", "scene.npy", "words.txt", "anchors.csv", "anchors.json", "run.json"}
+    assert here.stat().st_ino == before
+
+
+def test_a_folder_on_another_device_is_written_inside(here, sepnmf_says, monkeypatch):
+    """As a volume of a container is: nothing can be renamed into it or out of it, nor itself."""
+    volume, rename, staged = here / "o", os.rename, []
+    volume.mkdir()
+
+    def within_a_device(source, target):
+        if volume == source or (volume in source.parents) != (volume in target.parents):
+            raise OSError(18, "Invalid cross-device link")
+        if target == volume / "anchors.csv":
+            staged.append(source.parents[1])
+        rename(source, target)
+
+    monkeypatch.setattr(outputs.os, "rename", within_a_device)
+    for _ in range(2):
+        assert sepnmf_says("select", "M.npy", "-r", 3, "-m", "spa", "--out", "o")[0] == 0
+        assert names("o") == {"anchors.csv", "anchors.json", "run.json"}
+    assert set(staged) == {volume}
+    assert not hidden(here)
+
+
+# What belongs to the user ---------------------------------------------------------------------------------
+
+
+def test_files_of_the_user_stay(here, sepnmf_says):
+    words = ("select", "M.npy", "-r", 3, "-m", "spa", "--out", "o")
+    Path("o/thesis").mkdir(parents=True)
+    Path("o/thesis/chapter.txt").write_text("mine")
+    for _ in range(2):
+        assert sepnmf_says(*words)[0] == 0
+        assert names("o") == {"anchors.csv", "anchors.json", "run.json", "thesis"}
+        assert Path("o/thesis/chapter.txt").read_text() == "mine"
+    assert not hidden(here) + hidden("o")
+
+
+@pytest.mark.parametrize("name", ["anchors.csv", "abundances.img", "run.json", "residual.png"])
+def test_a_file_that_sepnmf_did_not_write_is_never_overwritten(here, sepnmf_says, reads_nothing, name):
+    Path("o").mkdir()
+    Path("o", name).write_text('{"files": ["a"]}')
+    code, out, err = sepnmf_says("unmix", "scene.npy", "-r", 3, "--out", "o")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"{Path('o', name)} was not written by sepnmf and would be overwritten: move it")
+    assert err.count("\n") == 1
+    assert Path("o", name).read_text() == '{"files": ["a"]}'
+    assert not hidden(here) + hidden("o")
+
+
+def test_a_manifest_cannot_name_files_outside_the_folder(here, sepnmf_says):
+    Path("o").mkdir()
+    victims = ["../M.npy", "..", ".", "", "/etc", 3, "o/../../M.npy"]
+    Path("o/run.json").write_text(json.dumps({"writer": "sepnmf", "files": [*victims, "run.json"]}))
+    assert outputs.listed(Path("o")) == ["run.json"]
+    assert sepnmf_says("select", "M.npy", "-r", 3, "-m", "spa", "--out", "o")[0] == 0
+    assert Path("M.npy").exists()
+
+
+def test_results_are_kept_if_the_folder_is_used_meanwhile(here):
+    target = outputs.prepare(Path("o"), ["anchors.csv"], [])
+    (target.staging / "anchors.csv").write_text("ours")
+    Path("o-2").mkdir()
+    Path("o").mkdir()
+    Path("o/anchors.csv").write_text("mine")
+    with pytest.raises(UserError, match=r"o/anchors.csv was written by another program .* are in .*o-3\."):
+        outputs.publish(target)
+    assert Path("o/anchors.csv").read_text() == "mine"
+    assert Path("o-3/anchors.csv").read_text() == "ours"
+
+
+def test_a_file_of_the_last_run_is_not_replaced_while_it_is_read(here, sepnmf_says):
+    assert sepnmf_says("unmix", "scene.npy", "-r", 3, "-m", "spa", "--out", "o")[0] == 0
+    code, _, err = sepnmf_says("select", "o/abundances.npy", "-r", 2, "--out", "o")
+    assert (code, err) == (2, "o has abundances.npy, which is read: choose another folder with --out.\n")
+    assert Path("o/abundances.npy").exists()
+
+
+# A run that fails or is killed ----------------------------------------------------------------------------
+
+
+def test_a_run_that_fails_leaves_the_last_one_as_it_was(here, sepnmf_says, monkeypatch):
+    words = ("unmix", "scene.npy", "-m", "spa", "--out", "o")
+    assert sepnmf_says(*words, "-r", 3)[0] == 0
+    before = {path.name: path.read_bytes() for path in Path("o").iterdir()}
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sepnmf.cli._pictures.draw_spectra", full)
+    code, _, err = sepnmf_says(*words, "-r", 2)
+    assert code == 2
+    assert "No space left on device" in err
+    assert {path.name: path.read_bytes() for path in Path("o").iterdir()} == before
+    assert sepnmf_says(*words[:-1], "new/folder", "-r", 2)[0] == 2
+    assert not Path("new").exists()
+    assert not hidden(here)
+
+
+KILL = "os.kill(os.getpid(), 9)"
+
+
+def killed_behind(condition):
+    """Code that kills the process behind a rename of a to b."""
+    return (
+        f"remain = os.rename\ndef rename(a, b):\n    remain(a, b)\n    if {condition}: {KILL}\n"
+        "_output.os.rename = rename"
+    )
+
+
+def test_a_run_that_is_killed_leaves_the_last_one_and_the_next_one_tidies_up(here, sepnmf_says):
+    words = ("select", "M.npy", "-m", "spa", "--out", "o")
+    assert sepnmf_says(*words, "-r", 3)[0] == 0
+    before = {path.name: path.read_bytes() for path in Path("o").iterdir()}
+    code = f"write = _work.write_csv\n_work.write_csv = lambda *a: (write(*a), {KILL})"
+    assert in_another_process(code, *words, "-r", 2) == -9
+    assert {path.name: path.read_bytes() for path in Path("o").iterdir()} == before
+    (left,) = hidden(here)
+    assert names(left) == {"anchors.csv"}
+    assert sepnmf_says(*words, "-r", 2)[0] == 0
+    assert not hidden(here)
+    assert len(json.loads(Path("o/anchors.json").read_text())["anchors"]) == 2
+
+
+def test_a_folder_that_was_being_replaced_is_restored(here, sepnmf_says):
+    """The run is killed between two renames; a command that then fails brings the last run back."""
+    words = ("select", "M.npy", "-m", "spa", "--out", "o")
+    assert sepnmf_says(*words, "-r", 3)[0] == 0
+    before = {path.name: path.read_bytes() for path in Path("o").iterdir()}
+    assert in_another_process(killed_behind("a.name == 'o'"), *words, "-r", 2) == -9
+    assert not Path("o").exists()
+    assert len(hidden(here)) == 2
+    assert sepnmf_says(*words, "-r", 99)[0] == 2
+    assert {path.name: path.read_bytes() for path in Path("o").iterdir()} == before
+    assert not hidden(here)
+
+
+def test_half_of_the_files_are_not_taken_for_a_run(here, sepnmf_says):
+    """Beside files of the user, files are moved one by one: until the last is there, run.json says so."""
+    words = ("select", "M.npy", "--out", "o", "-r", 3)
+    assert sepnmf_says(*words, "-m", "merit", "--set", "max_iter=20", "--report")[0] == 0
+    Path("o/notes.txt").write_text("mine")
+    code = killed_behind("b.name == 'anchors.csv' and b.parent.name == 'o'")
+    assert in_another_process(code, *words, "-m", "spa") == -9
+    assert not json.loads(Path("o/run.json").read_text())["complete"]
+    assert Path("o/notes.txt").read_text() == "mine"
+    assert sepnmf_says(*words, "-m", "spa")[0] == 0
+    assert json.loads(Path("o/run.json").read_text())["complete"]
+    assert names("o") == {"anchors.csv", "anchors.json", "run.json", "notes.txt"}
+    assert Path("o/notes.txt").read_text() == "mine"
+    assert not hidden(here) + hidden("o")
+
+
+def test_a_run_that_is_still_working_is_left_alone(here, sepnmf_says):
+    with outputs.output(Path("o"), ["anchors.csv"]) as folder:
+        (folder / "first").touch()
+        assert sepnmf_says("select", "M.npy", "-r", 3, "-m", "spa", "--out", "o")[0] == 0
+        assert (folder / "first").exists()
+    assert names("o") == {"first", "run.json"}
+
+
+# Before the work ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("select", "M.npy", "-r", 3),
+        ("unmix", "scene.npy", "-r", 3),
+        ("compare", "M.npy", "-r", 3),
+        ("topics", "M.npy", "--vocab", "words.txt", "-r", 3),
+        ("demo",),
+    ],
+    ids=lambda words: words[0],
+)
+@pytest.mark.parametrize("folder", ["M.npy", "M.npy/sub", "/proc/sepnmf"])
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
+    here, sepnmf_says, reads_nothing, monkeypatch, words, folder
+):
+    monkeypatch.setattr("sepnmf.cli._demonstration.demonstrate", lambda folder: 1 / 0)
+    code, out, err = sepnmf_says(*words, "--out", folder)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"{folder} ")
+    assert "with --out" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("-r", "0"), "--anchors must be a positive integer"),
+        (("-r", "three"), "--anchors must be a positive integer"),
+        (("-r", "²"), "--anchors must be a positive integer"),
+        (("-r", "3", "--set", "magic=1"), "'magic' is not an option of method 'auto'"),
+        (("-r", "3", "-m", "admm"), "needs the option(s) lam, rho"),
+        (("-r", "3", "-m", "magic"), "--method must be one of"),
+        (("-r", "3", "--memory", "much"), "--memory must be a number of bytes"),
+        (("-r", "3", "--memory", "1MB"), "--memory must be at least 700 MB"),
+    ],
+)
+@pytest.mark.parametrize("command", ["select", "unmix"])
+def test_a_request_that_cannot_be_met_is_refused_before_the_work(
+    here, sepnmf_says, reads_nothing, command, words, hint
+):
+    code, out, err = sepnmf_says(command, "scene.npy", *words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert hint in err
+    assert names(here) == {"M.npy", "scene.npy", "words.txt"}
+
+
+def test_matplotlib_is_missed_before_the_work(here, sepnmf_says, reads_nothing, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, _, err = sepnmf_says("unmix", "scene.npy", "-r", 3)
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith("Matplotlib is needed to draw maps and is not installed")
