@@ -172,6 +172,19 @@ def test_plain_text_is_read_as_instruments_write_it(tmp_path, text, expected, ro
     assert (data.row_names, data.column_names) == (rows, columns)
 
 
+def test_the_command_line_says_what_was_detected_and_how_to_decide(sepnmf_says, tmp_path):
+    write(tmp_path, "a;b;c\n1,5;0;0,75\n0;2,5;1,25\n", "a.csv")
+    code, out, err = sepnmf_says("select", "a.csv", "-r", 2)
+    assert code == 0
+    assert SEMICOLONS in err
+    assert COMMAS in err
+    write(tmp_path, "1,234;5,678\n3,456;1,234\n", "b.csv")
+    code, out, err = sepnmf_says("select", "b.csv", "-r", 1)
+    assert (code, out) == (2, "")
+    assert "give --decimal , for the former" in err
+    assert sepnmf_says("select", "b.csv", "-r", 1, "--decimal", ",")[0] == 0
+
+
 def test_dat_beside_an_envi_header_is_an_image(tmp_path):
     np.arange(24, dtype="f4").tofile(tmp_path / "a.dat")
     fields = "samples = 3\nlines = 4\nbands = 2\ndata type = 4\ninterleave = bsq\nbyte order = 0\n"
