@@ -1,9 +1,8 @@
-"""The commands select, unmix, topics and compare, which read a file.
+"""The commands select, unmix and compare, which read a file.
 
 Each checks first that it can end: options, libraries and the output folder. Then it reads, works and writes.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from sepnmf.cli import _cluster as cluster
@@ -17,7 +16,6 @@ from sepnmf.cli._result import COUNTED, show, write_page
 # Patterns of the files that the commands may write.
 SELECT = ("anchors.csv", "anchors.json", "history.csv", "report.html")
 UNMIX = (*SELECT, "abundances.*", "endmembers.*", "residual.png", "dominant.png")
-TOPICS = (*SELECT, "topics.csv")
 COMPARE = ("comparison.csv", "comparison.json", "report.html")
 
 
@@ -179,69 +177,6 @@ def unmix(
             more: dict[str, Any] = {"maps": shown, "residual_map": residual, "sum_to_one": sum_to_one}
             paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, **more))
     show(sel, content, paths, as_json)
-
-
-@app.command()
-def topics(
-    file: opt.File,
-    vocabulary: opt.Vocabulary,
-    anchors: opt.Anchors,
-    method: opt.Method = "auto",
-    set_: opt.Set = None,
-    words: opt.Words = 10,
-    variable: opt.Variable = None,
-    out: opt.Out = None,
-    report: opt.Report = False,
-    as_json: opt.Json = False,
-    seed: opt.Seed = 0,
-) -> None:
-    """Find anchor words and their topics from word counts.
-
-    FILE contains the counts of words in documents. The dimension that equals the size of the vocabulary
-    is the dimension of the words.
-    """
-    import numpy as np
-
-    from sepnmf.io import read_names
-    from sepnmf.matrix import as_matrix
-    from sepnmf.text import cooccurrence, topic_words
-
-    options = work.method_options(set_)
-    work.check_request(file, anchors, method, options)
-    with work.new_folder(file, out, "topics", TOPICS, vocabulary) as folder:
-        names = read_names(vocabulary)
-        data = work.load(file, variable=variable)
-        if data.M.shape[1] != len(names):
-            data = data.transposed()
-        if data.M.shape[1] != len(names):
-            raise UserError(
-                f"{vocabulary.name} has {len(names)} words, but {file.name} is {data.M.shape[1]} × "
-                f"{data.M.shape[0]}: the number of rows or columns must equal the number of words."
-            )
-        with stage("counting co-occurrences"):
-            Q = cooccurrence(data.M)
-        data = replace(data, M=Q, row_names=names, column_names=names, wavelengths=(), image_shape=None)
-        M = as_matrix(Q)
-        sel, fit = work.find_anchors(M, anchors, method, Scale.none, seed, options)
-        found = []
-        with stage("computing topics"):
-            shares = topic_words(Q, sel.anchors)
-        for anchor, share in zip(sel.anchors, shares, strict=True):
-            top = np.argsort(-share, kind="stable")[:words]
-            found.append((names[anchor], [(names[j], float(share[j])) for j in top]))
-        content = work.record(data, sel, fit, seed=seed, options=options)
-        content["topics"] = [{"anchor": anchor, "words": dict(top)} for anchor, top in found]
-        rows = [[k, anchor, word, share] for k, (anchor, top) in enumerate(found, 1) for word, share in top]
-        paths = [
-            *work.write_anchors(folder, data, sel, content),
-            work.write_csv(folder / "topics.csv", ["topic", "anchor", "word", "share"], rows),
-        ]
-        if report:
-            W = M.take(sel.anchors)
-            paths.append(write_page(folder, data, M, sel, W, fit, Scale.none, seed, topics=found))
-    head = {"": "right", "anchor word": "left", "top words": "left"}
-    lines = [[str(k), anchor, ", ".join(word for word, _ in top)] for k, (anchor, top) in enumerate(found, 1)]
-    show(sel, content, paths, as_json, head, lines)
 
 
 @app.command()

@@ -63,7 +63,20 @@ DASK_HELP = (
     "machine. FILE must be ENVI, .npy or .zarr, and workers must find it under the same path. With several "
     "machines use .zarr: no two of them write to the same file."
 )
+TEXTS_HELP = (
+    "Folder of .txt files, .txt file with one document per line, .csv or .tsv file (--text-column), or word "
+    "counts in any format of sepnmf select."
+)
+VOCABULARY_HELP = "Text file with one word per line, for counts without names."
+TEXT_COLUMN_HELP = "Column of a .csv or .tsv file that contains the documents."
+MIN_DF_HELP = (
+    "Use words that are in so many documents at least (5), or in such a fraction (0.01); by default in 0.5 % "
+    "of them, and in 5 at least (2 if there are fewer than 100 documents)."
+)
+MAX_DF_HELP = "Use words that are in so many documents, or in such a fraction, at most; by default in half."
+STOP_WORDS_HELP = "Words to leave out; by default english if texts look English, and none for word counts."
 
+Texts = Annotated[Path, typer.Argument(metavar="FILE", help=TEXTS_HELP, show_default=False)]
 File = Annotated[Path, typer.Argument(metavar="FILE", help=FILE_HELP, show_default=False)]
 Anchors = Annotated[str, unset("--anchors", "-r", metavar="NUMBER", help=ANCHORS_HELP)]
 Method = Annotated[str, typer.Option("--method", "-m", help=METHOD_HELP, autocompletion=method_names)]
@@ -98,7 +111,11 @@ Report = Annotated[bool, typer.Option("--report", help="Also write report.html, 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of methods that use random numbers.")]
 SumToOne = Annotated[bool, typer.Option("--sum-to-one", help="Make the weights of each pixel sum to one.")]
-Vocabulary = Annotated[Path, unset("--vocab", metavar="FILE", help="Text file with one word per line.")]
+Vocabulary = Annotated[Path | None, unset("--vocab", metavar="FILE", help=VOCABULARY_HELP)]
+TextColumn = Annotated[str | None, unset("--text-column", metavar="NAME", help=TEXT_COLUMN_HELP)]
+MinDf = Annotated[str | None, unset("--min-df", metavar="NUMBER", help=MIN_DF_HELP)]
+MaxDf = Annotated[str | None, unset("--max-df", metavar="NUMBER", help=MAX_DF_HELP)]
+StopWords = Annotated[str | None, unset("--stop-words", metavar="english|none|FILE", help=STOP_WORDS_HELP)]
 Words = Annotated[int, typer.Option("--words", min=1, help="Number of words to show per topic.")]
 Memory = Annotated[str | None, unset("--memory", metavar="SIZE", help=MEMORY_HELP)]
 Dask = Annotated[str | None, unset("--dask", metavar="ADDRESS", help=DASK_HELP)]

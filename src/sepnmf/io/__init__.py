@@ -1,4 +1,4 @@
-"""Readers and writers of files: npy, npz, csv, tsv, parquet, mat, ENVI, mtx, zarr, GeoTIFF and NetCDF.
+"""Readers and writers of files: npy, npz, tables, mat, ENVI, mtx, zarr, GeoTIFF, NetCDF, h5ad.
 
 To add a format, write a reader in a file of its own and add it to `READERS`. The keyword arguments of a
 reader are the options of `read` that it accepts; `large` and `chunk` stand for `in_parts` and `memory`.
@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from sepnmf._validation import check_count
 from sepnmf.io._arrays import read_npy, read_npz
+from sepnmf.io._cells import read_h5ad
 from sepnmf.io._cubes import read_maps, write_cube
 from sepnmf.io._data import Data
 from sepnmf.io._envi import header_beside, read_envi
@@ -21,8 +22,9 @@ from sepnmf.io._market import read_mtx
 from sepnmf.io._masks import with_masks
 from sepnmf.io._matlab import read_mat
 from sepnmf.io._memory import limits
+from sepnmf.io._names import read_names, with_names
 from sepnmf.io._scenes import read_netcdf, read_zarr
-from sepnmf.io._tables import read_names, read_parquet, read_table
+from sepnmf.io._tables import read_parquet, read_table
 from sepnmf.io._zarrs import is_zarr
 
 SAID_OF_ORDER = {
@@ -37,6 +39,9 @@ READERS: dict[str, Callable[..., Data]] = {
     ".npz": read_npz,
     ".csv": read_table,
     ".tsv": read_table,
+    ".txt": read_table,
+    ".dat": read_table,
+    ".asc": read_table,
     ".parquet": read_parquet,
     ".mat": read_mat,
     ".hdr": read_envi,
@@ -49,6 +54,7 @@ READERS: dict[str, Callable[..., Data]] = {
     ".h5": read_netcdf,
     ".hdf5": read_netcdf,
     ".he5": read_netcdf,
+    ".h5ad": read_h5ad,
 }
 
 
@@ -58,6 +64,9 @@ def read(
     variable: str | None = None,
     header: bool | None = None,
     index: bool | None = None,
+    decimal: str | None = None,
+    names: str | os.PathLike[str] | None = None,
+    row_names: str | os.PathLike[str] | None = None,
     shape: tuple[int, int] | None = None,
     order: str | None = None,
     axes: str | None = None,
@@ -70,12 +79,13 @@ def read(
     r"""Read a matrix from a file, or an image, whose pixels become the columns of a matrix.
 
     The format is determined by the file name extension: .npy, .npz (arrays or a SciPy sparse matrix), .csv,
-    .tsv, .parquet, .mat (version 5 or 7.3), .hdr (ENVI; the path of the data file is accepted too), .mtx,
-    .tif (GeoTIFF), .nc, .nc4, .h5, .hdf5, .he5 (NetCDF or HDF5), or .zarr, a folder with a Zarr array or
-    group. (An image in Zarr is read fastest if its chunks contain whole lines.) An array of two dimensions is
-    a matrix. An array of three dimensions is an image, which becomes a matrix of bands × pixels. Numbers keep
-    their type unless the file has a scale factor, and are not checked. ENVI, GeoTIFF, NetCDF, HDF5, .npy and
-    .zarr files of more than 500 MB as float64 become Dask arrays. Nothing is unpickled.
+    .tsv, .txt, .dat, .asc (plain text), .parquet, .mat (version 5 or 7.3), .hdr (ENVI; the path of the data
+    file is accepted too), .mtx, .tif (GeoTIFF), .nc, .nc4, .h5, .hdf5, .he5 (NetCDF or HDF5), .h5ad (AnnData:
+    cells × genes), or .zarr, a folder with a Zarr array or group. (An image in Zarr is read fastest if its
+    chunks contain whole lines.) An array of two dimensions is a matrix. An array of three dimensions is an
+    image, which becomes a matrix of bands × pixels. Numbers keep their type unless the file has a scale
+    factor, and are not checked. ENVI, GeoTIFF, NetCDF, HDF5, .npy, .zarr and .h5ad files of more than 500 MB
+    as float64 become Dask arrays. Nothing is unpickled.
 
     Parameters
     ----------
@@ -83,10 +93,17 @@ def read(
         Path of the file.
     variable : str, optional
         Name of the variable of a .npz, .mat, NetCDF or HDF5 file or of a Zarr group, with the path of its
-        group; by default the only matrix, or the only image.
+        group; by default the only matrix, or the only image. Of a .h5ad file, raw, a layer or an entry of
+        obsm; by default X.
     header, index : bool, optional
-        Whether the first line and the first column of a .csv or .tsv file contain names; by default, this
-        is detected from whether they are numbers.
+        Whether the first line and the first column of a .csv, .tsv or text file contain names; by default,
+        this is detected from whether they are numbers.
+    decimal : {".", ","}, optional
+        Decimal separator of a .csv, .tsv or text file; by default, this is detected, as is what separates
+        cells: commas, semicolons or tabs, in text files also spaces.
+    names, row_names : path or str, optional
+        Names of the columns and rows: a text file with one name per line, a table whose first column has
+        them, or the name of a variable of the same file (.npz, NetCDF, HDF5, .h5ad).
     shape : tuple of two ints, optional
         Numbers of lines and samples, if the columns of a matrix are the pixels of an image.
     order : {"C", "F"}, optional
@@ -105,8 +122,8 @@ def read(
     bands : str, optional
         Bands (rows) that are used, such as "1-100,115-150". They are counted from 1.
     in_parts : bool, default False
-        Whether ENVI, GeoTIFF, NetCDF, HDF5, .npy and .zarr files of any size become Dask arrays, for use on a
-        cluster.
+        Whether ENVI, GeoTIFF, NetCDF, HDF5, .npy, .zarr and .h5ad files of any size become Dask arrays, for
+        use on a cluster.
     memory : int or str, optional
         Memory limit per machine for work on such files, in bytes or as text such as "2GB".
         Data that exceed a quarter of it as float64 become Dask arrays, with chunks that fit the limit.
@@ -136,7 +153,7 @@ def read(
     """
     path = Path(file)
     check_file(path)
-    envi_header = None if kind_of(path) in READERS else header_beside(path)
+    envi_header = envi_header_of(path)
     kind = kind_of(path) if envi_header is None else ".hdr"
     if kind not in READERS:
         raise ValueError(
@@ -144,6 +161,7 @@ def read(
             "its .hdr file in the same folder."
         )
     named: dict[str, Any] = {"variable": variable, "header": header, "index": index, "axes": axes}
+    named["decimal"] = decimal
     options = {name: value for name, value in named.items() if value is not None}
     for name in options:
         check_option(name, name, kind, path)
@@ -159,15 +177,21 @@ def read(
     data = READERS[kind](envi_header or path, **options)
     if axes is not None and data.image_shape is None:
         raise ValueError(f"axes is for arrays of three dimensions, and {data.file.name} has a matrix.")
+    data = with_names(data, names, row_names)
     if shape is not None or order is not None or data.image_order == "F":
         data = with_shape(data, shape, order)
     return with_masks(data, read_plainly, nodata=nodata, mask=mask, bands=bands)
 
 
+def envi_header_of(path: Path) -> Path | None:
+    """Return the header of an ENVI data file; None if it is none. A .dat file may also be a table."""
+    return None if kind_of(path) in READERS.keys() - {".dat"} else header_beside(path)
+
+
 def read_plainly(path: Path) -> Data:
     """Read the numbers of a mask file, without a nodata value or a scale factor."""
     check_file(path)
-    envi_header = None if kind_of(path) in READERS else header_beside(path)
+    envi_header = envi_header_of(path)
     if envi_header is not None:
         return read_envi(envi_header, data=path)
     if kind_of(path) not in READERS:

@@ -13,6 +13,8 @@ from typing import Any
 UNCHECKED_SIZE = 2**30
 MAX_RATIO = 100
 
+EXTRAS = {"anndata": "cells"}  # the extra of a library, if it is not "files"
+
 
 def available_memory() -> int:
     """Return the number of bytes of memory that are available without swapping, as the system reports it."""
@@ -95,4 +97,5 @@ def needed(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         library = module.partition(".")[0]
-        raise ValueError(f"{library} is not installed: pip install 'sepnmf[files]'.") from error
+        extra = EXTRAS.get(library, "files")
+        raise ValueError(f"{library} is not installed: pip install 'sepnmf[{extra}]'.") from error

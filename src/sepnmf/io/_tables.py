@@ -1,71 +1,155 @@
-"""Readers of tables (.csv, .tsv and .parquet) with or without names, and of lists of names."""
+"""Readers of tables: .csv, .tsv, plain text and .parquet, with or without names."""
 
-import csv
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from sepnmf._typing import Floats
+from sepnmf._validation import check_choice
 from sepnmf.io._data import Data
+from sepnmf.io._dialect import (
+    DECIMAL_COMMA,
+    DELIMITER_NAMES,
+    IS_DECIMAL,
+    THOUSANDS,
+    WHITESPACE,
+    Dialect,
+    dialect_of,
+    looks_numeric,
+)
 from sepnmf.io._guards import check_size, needed, one_line, parsing
 
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-DELIMITER_NAMES = {",": "commas", "\t": "tabs"}
-
-# Cells that mean a missing number. They are refused, but they are not taken for names.
-MISSING = frozenset({"", "#N/A", "<NA>", "N/A", "NA", "NULL", "None", "n/a", "null"})
+Decimal = Literal[".", ","]
 
 
-def read_table(file: Path, *, header: bool | None = None, index: bool | None = None) -> Data:
-    """Read a matrix from a .csv or .tsv file; `has_header` and `has_index` detect names."""
-    delimiter = DELIMITERS[file.suffix.lower()]
-    rows = [cells for _, cells in islice(lines_of(file, delimiter), 2)]
-    if not rows:
-        raise ValueError(f"{file.name} is empty.")
-    first, second = rows[0], rows[-1]
-    if header is None:
-        header = has_header(first, second)
-    if header and len(rows) == 1:
-        raise ValueError(f"{file.name} has a header but no rows.")
-    labels: list[str] = []
+def read_table(
+    file: Path, *, header: bool | None = None, index: bool | None = None, decimal: Decimal | None = None
+) -> Data:
+    """Read a matrix from a .csv, .tsv or text file; names, delimiter and decimal separator are detected.
 
-    def label(cell: str) -> float:
-        labels.append(cell.strip())
-        return float(cell) if is_float(cell) else np.nan
-
+    Decimal commas may begin after the lines from which they are detected, so that a table that is none with
+    decimal points is read again.
+    """
+    if decimal is not None:
+        check_choice(decimal, "decimal", (".", ","))
+    dialect = dialect_of(file, decimal)
+    commas = replace(dialect, decimal=",")
+    sure = decimal is not None
+    if sure or dialect.decimal == ",":
+        return Table(file, dialect, header).data(index, sure)
     try:
-        with file.open(encoding="utf-8-sig", newline="") as stream, parsing(file, "a table"):
-            if header:
-                next(filter(None, csv.reader(stream, delimiter=delimiter)))
-            M = np.loadtxt(
-                stream,
-                delimiter=delimiter,
-                comments=None,
-                quotechar='"',
-                converters={0: label},
-                ndmin=2,
-                encoding="utf-8",
-            )
+        table = Table(file, dialect, header)
+        if not table.has_labels(commas):
+            return table.data(index)
+        failure = None
     except ValueError as error:
-        raise diagnosis(file, delimiter, header) or error from None
-    if M.shape[1] != len(first):
-        raise diagnosis(file, delimiter, header) or ValueError(f"{file.name} is not a table.")
-    if index is None:
-        index = has_index(labels, first[0] if header else None)
-    if not index and not all(map(is_float, labels)):
-        raise diagnosis(file, delimiter, header, index=False) or ValueError(f"{file.name} is not a table.")
-    if index and len(first) == 1:
-        raise ValueError(
-            f"{file.name} has no column of numbers: are its cells separated by {DELIMITER_NAMES[delimiter]}?"
+        failure = error
+    try:
+        return Table(file, commas, header).data(index)
+    except ValueError as error:
+        raise failure or error from None
+
+
+class Table:
+    """The numbers of a table, with the cells of its first line and of its first column.
+
+    Attributes
+    ----------
+    M : ndarray of shape (rows, cells of a line)
+        The numbers; NaN for a first cell that is none.
+    first : list of str
+        The cells of the first line.
+    header : bool
+        Whether these are names.
+    labels : list of str
+        The first cells of the other lines.
+    """
+
+    def __init__(self, file: Path, dialect: Dialect, header: bool | None) -> None:
+        self.file, self.dialect = file, dialect
+        rows = [cells for _, cells in islice(dialect.rows(file), 2)]
+        if not rows:
+            raise ValueError(f"{file.name} is empty.")
+        self.first = rows[0]
+        self.header = has_header(rows[0], rows[-1]) if header is None else header
+        if self.header and len(rows) == 1:
+            raise ValueError(f"{file.name} has a header but no rows.")
+        self.labels: list[str] = []
+        self.has_marks = self.is_decimal = False
+        try:
+            with parsing(file, "a table"):
+                self.M = self.numbers()
+        except ValueError as error:
+            raise diagnosis(file, dialect, self.header) or error from None
+        if self.M.shape[1] != len(self.first):
+            raise diagnosis(file, dialect, self.header) or ValueError(f"{file.name} is not a table.")
+
+    def has_labels(self, other: Dialect) -> bool:
+        """Return whether the first cells of the lines are numbers in another dialect, but not in this."""
+        own = self.dialect.is_number_or_missing
+        return not all(map(own, self.labels)) and all(map(other.is_number, self.labels))
+
+    def numbers(self) -> Floats:
+        """Parse the lines with NumPy, and collect the first cells."""
+        dialect = self.dialect
+
+        def label(cell: str) -> float:
+            self.labels.append(dialect.original(cell).strip())
+            return float(cell) if dialect.is_number(self.labels[-1]) else np.nan
+
+        lines = dialect.lines(self.file)
+        if self.header:
+            next(filter(None, dialect.cells(lines)))
+        return np.loadtxt(
+            self.noted(lines),
+            delimiter=None if dialect.delimiter == WHITESPACE else dialect.delimiter,
+            comments="#" if dialect.comments else None,
+            quotechar='"',
+            converters={0: label},
+            ndmin=2,
+            encoding="utf-8",
         )
-    return Data(
-        M=M[:, 1:] if index else M,
-        file=file,
-        row_names=tuple(labels) if index else (),
-        column_names=tuple(first[1:] if index else first) if header else (),
-    )
+
+    def noted(self, lines: Iterator[str]) -> Iterator[str]:
+        """Yield lines with decimal points; note whether marks in numbers could separate thousands."""
+        mark = self.dialect.decimal
+        is_decimal = IS_DECIMAL[mark].search
+        for line in lines:
+            if not self.is_decimal and mark in line:
+                self.has_marks, self.is_decimal = True, bool(is_decimal(line))
+            yield self.dialect.with_points(line)
+
+    def data(self, index: bool | None, sure: bool = False) -> Data:
+        """Return the table as data; refuse marks in numbers that could separate thousands, unless `sure`."""
+        file, dialect = self.file, self.dialect
+        if index is None:
+            index = (self.header and self.first[0] == "") or not all(map(looks_numeric, self.labels))
+        if not index and not all(map(dialect.is_number, self.labels)):
+            found = diagnosis(file, dialect, self.header, index=False)
+            raise found or ValueError(f"{file.name} is not a table.")
+        if index and len(self.first) == 1:
+            raise ValueError(
+                f"{file.name} has no column of numbers: are its cells separated by "
+                f"{DELIMITER_NAMES[dialect.delimiter]}?"
+            )
+        foreign = dialect.decimal == "," or dialect.delimiter == ";"
+        if foreign and self.has_marks and not self.is_decimal and not sure:
+            mark = {".": "points", ",": "commas"}[dialect.decimal]
+            raise ValueError(
+                f"{file.name} has {mark} in numbers that may be decimal {mark} or separate thousands: "
+                f'give decimal="{dialect.decimal}" for the former, or remove them for the latter.'
+            )
+        return Data(
+            M=self.M[:, 1:] if index else self.M,
+            file=file,
+            row_names=tuple(self.labels) if index else (),
+            column_names=tuple(self.first[1:] if index else self.first) if self.header else (),
+            assumptions=dialect.assumptions,
+        )
 
 
 def has_header(first: list[str], second: list[str]) -> bool:
@@ -75,70 +159,48 @@ def has_header(first: list[str], second: list[str]) -> bool:
     empty, it may be the name of a row instead. It is a heading if it is empty, if the cell below it is a
     number, or if the other cells number the columns.
     """
-    if not all(map(is_number, first[1:])):
+    if not all(map(looks_numeric, first[1:])):
         return True
     numbered = [str(j) for j in range(len(first))]
     alone = len(first) == 1 or first[1:] in (numbered[:-1], numbered[1:])
     if first[0] == "":
         return all(first[1:])
-    return not is_number(first[0]) and (alone or is_number(second[0]))
+    return not looks_numeric(first[0]) and (alone or looks_numeric(second[0]))
 
 
-def has_index(labels: list[str], heading: str | None) -> bool:
-    """Return whether the first column contains names: not all cells are numbers, or its heading is empty."""
-    return heading == "" or not all(map(is_number, labels))
-
-
-def lines_of(file: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the cells of each line that is not empty."""
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.reader(stream, delimiter=delimiter)
-            for cells in reader:
-                if cells:
-                    yield reader.line_num, [cell.strip() for cell in cells]
-    except UnicodeDecodeError:
-        raise ValueError(f"{file.name} is not encoded in UTF-8: save it in that encoding.") from None
-    except csv.Error as error:
-        raise ValueError(f"{file.name} cannot be read as a table: {one_line(error)}.") from error
-
-
-def is_float(cell: str) -> bool:
-    """Return whether a cell is a number."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def is_number(cell: str) -> bool:
-    """Return whether a cell is a number or means a missing number."""
-    return is_float(cell) or cell in MISSING
-
-
-def diagnosis(file: Path, delimiter: str, header: bool, index: bool = True) -> ValueError | None:
+def diagnosis(file: Path, dialect: Dialect, header: bool, index: bool = True) -> ValueError | None:
     """Return an error about the first invalid line of a table, which is read again cell by cell."""
     width = 0
     try:
-        for number, cells in lines_of(file, delimiter):
+        for number, cells in dialect.rows(file):
             is_first, width = width == 0, width or len(cells)
             if len(cells) != width:
                 return ValueError(
                     f"{file.name} has {len(cells)} cell(s) in line {number}, expected {width} "
-                    "as in its first line."
+                    f"as in its first line; cells are separated by {DELIMITER_NAMES[dialect.delimiter]}."
                 )
             if is_first and header:
                 continue
             for column, cell in enumerate(cells):
-                if not is_float(cell) and not (index and column == 0):
+                if not dialect.is_number(cell) and not (index and column == 0):
                     return ValueError(
                         f"{file.name} has {cell[:40]!r} in line {number}, cell {column + 1}: "
-                        "expected a number."
+                        f"{expected(cell, dialect)}."
                     )
     except ValueError as error:
         return error
     return None
+
+
+def expected(cell: str, dialect: Dialect) -> str:
+    """Return what is expected instead of a cell that is not a number."""
+    if THOUSANDS.fullmatch(cell):
+        return "expected a number without separators of thousands"
+    if dialect.decimal == "," and "." in cell:
+        return "expected a decimal comma, as in other cells, and no separator of thousands"
+    if DECIMAL_COMMA.fullmatch(cell):
+        return "expected a decimal point, as in other cells, and no separator of thousands"
+    return "expected a number"
 
 
 def read_parquet(file: Path) -> Data:
@@ -205,35 +267,3 @@ def words_of(file: Path, name: str) -> list[str]:
         else:
             words += [str(word) for word in chunk.to_pylist()]
     return words
-
-
-def read_names(file: str | Path) -> tuple[str, ...]:
-    """Read names, such as a vocabulary, from a UTF-8 text file with one name per line.
-
-    Parameters
-    ----------
-    file : path
-        Path of the file; a byte order mark and Windows line endings are accepted.
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    ValueError
-        If the file is empty, has an empty line before its end, or is not UTF-8.
-    OSError
-        If it cannot be opened.
-    """
-    path = Path(file)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(f"{path.name} is not encoded in UTF-8: save it in that encoding.") from None
-    names = tuple(line.strip() for line in text.rstrip().split("\n"))
-    if names == ("",):
-        raise ValueError(f"{path.name} is empty: expected one name per line.")
-    if "" in names:
-        raise ValueError(f"{path.name} has no name in line {names.index('') + 1}: expected one per line.")
-    return names

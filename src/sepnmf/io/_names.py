@@ -1,0 +1,149 @@
+"""Names of rows and columns from another file, or from another variable of the same file."""
+
+import os
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from sepnmf.io._data import Data
+from sepnmf.io._dialect import DELIMITERS, dialect_of, encoding_of
+from sepnmf.io._guards import check_size, needed, parsing
+
+HDF5 = (".h5ad", ".h5", ".hdf5", ".he5", ".hdf", ".nc", ".nc4", ".mat")
+
+Source = str | os.PathLike[str]
+
+
+def read_names(file: str | Path) -> tuple[str, ...]:
+    """Read names, such as a vocabulary, from a text file with one name per line.
+
+    Parameters
+    ----------
+    file : path
+        Path of the file, in UTF-8, in UTF-16 with a byte order mark, or in Windows-1252.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    ValueError
+        If the file is empty, has an empty line before its end, or is not text.
+    OSError
+        If it cannot be opened.
+    """
+    path = Path(file)
+    text = path.read_text(encoding=encoding_of(path))
+    names = tuple(line.strip() for line in text.rstrip().split("\n"))
+    if names == ("",):
+        raise ValueError(f"{path.name} is empty: expected one name per line.")
+    if "" in names:
+        raise ValueError(f"{path.name} has no name in line {names.index('') + 1}: expected one per line.")
+    return names
+
+
+def resolve_names(wanted: str | Path, file: Path, count: int) -> tuple[str, ...]:
+    """Return `count` names from a text file, the first column of a table, or a variable of `file`.
+
+    A table may have one line more, its header. A variable of .npz, HDF5, NetCDF and .h5ad files is an array
+    of text or numbers; var/symbol is the variable symbol of the group var.
+    """
+    path = Path(wanted)
+    if path.is_file():
+        names = first_cells(path, count) if path.suffix.lower() in DELIMITERS else read_names(path)
+        source = path.name
+    else:
+        names = variable_names(str(wanted), file)
+        source = f"The variable {str(wanted)!r} of {file.name}"
+    if len(names) != count:
+        raise ValueError(f"{source} has {len(names):,} names, but {file.name} needs {count:,}.")
+    return names
+
+
+def with_names(data: Data, names: Source | None, row_names: Source | None) -> Data:
+    """Return the data with other names of the columns, of the rows, or of both."""
+    rows, columns = data.M.shape
+    if names is not None:
+        data = replace(data, column_names=resolve_names(Path(names), data.file, columns))
+    if row_names is not None:
+        data = replace(data, row_names=resolve_names(Path(row_names), data.file, rows))
+    return data
+
+
+def first_cells(file: Path, count: int) -> tuple[str, ...]:
+    """Return the first cell of each line; without the first line if that leaves `count`."""
+    names = tuple(cells[0] for _, cells in dialect_of(file).rows(file))
+    return names[1:] if len(names) == count + 1 else names
+
+
+def variable_names(wanted: str, file: Path) -> tuple[str, ...]:
+    """Return a variable of a file as names."""
+    suffix = file.suffix.lower()
+    found = None
+    if suffix == ".npz":
+        found = member(wanted, file)
+    elif suffix in HDF5:
+        found = dataset(wanted, file)
+    if found is None:
+        raise ValueError(
+            f"There is no file {wanted}, and {file.name} has no such variable of text or numbers: give a "
+            "text file with one name per line."
+        )
+    return tuple(map(text, found.ravel().tolist()))
+
+
+def member(wanted: str, file: Path) -> NDArray[Any] | None:
+    """Return an array of a .npz archive; None if there is no such array of text or numbers."""
+    with parsing(file, "a NumPy archive"), zipfile.ZipFile(file) as archive:
+        if f"{wanted}.npy" not in archive.namelist():
+            return None
+        check_size(archive.getinfo(f"{wanted}.npy").file_size, file)
+        with archive.open(f"{wanted}.npy") as stream:
+            array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)
+    return array if array.ndim == 1 and array.dtype.kind in "USiuf" else None
+
+
+def dataset(wanted: str, file: Path) -> NDArray[Any] | None:
+    """Return a dataset of an HDF5 file, or a category of anndata; None if it is not a list of names."""
+    h5py = needed("h5py")
+    with parsing(file, "an HDF5 file"):
+        if not h5py.is_hdf5(file):
+            return None
+        with h5py.File(file, "r") as content:
+            item = content.get(wanted) if not is_link(content, wanted) else None
+            if isinstance(item, h5py.Group) and {"codes", "categories"} <= set(item):
+                codes, words = (one_dimension(item[name], file) for name in ("codes", "categories"))
+                if codes is None or words is None or codes.dtype.kind not in "iu":
+                    return None
+                return np.asarray(np.append(words.astype(object), "")[codes])
+            return one_dimension(item, file)
+
+
+def is_link(content: Any, path: str) -> bool:
+    """Return whether a part of a path is missing or a link, which may lead into another file."""
+    hard = needed("h5py").HardLink
+    parts = path.strip("/").split("/")
+    places = ["/".join(parts[: k + 1]) for k in range(len(parts))]
+    return any(not isinstance(content.get(place, getlink=True, default=None), hard) for place in places)
+
+
+def one_dimension(item: Any, file: Path) -> NDArray[Any] | None:
+    """Return a dataset of text or numbers with one dimension; None if it is something else."""
+    shape, dtype = getattr(item, "shape", None), getattr(item, "dtype", None)
+    if shape is None or len(shape) != 1 or dtype is None or item.external or item.is_virtual:
+        return None
+    if dtype.kind not in "SUiuf" and needed("h5py").check_string_dtype(dtype) is None:
+        return None
+    check_size(8 * shape[0] + shape[0] * dtype.itemsize, file)
+    return np.asarray(item[()])
+
+
+def text(value: Any) -> str:
+    """Return a name as text."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

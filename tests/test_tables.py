@@ -1,0 +1,247 @@
+"""Tables as text: as European spreadsheets write them, as instruments do, and what is not guessed."""
+
+import codecs
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+
+from sepnmf.io import read, read_names
+from sepnmf.io._names import resolve_names
+
+RNG = np.random.default_rng(0)
+M = RNG.random((5, 7)) * 100
+ROWS, COLUMNS = [f"Zürich, {i}" for i in range(5)], [f"größe {j}; cm" for j in range(7)]
+SEMICOLONS = "Cells are taken to be separated by semicolons."
+COMMAS = "Commas in numbers are taken as decimal commas."
+LATIN = "The text is not UTF-8 and is read as Windows-1252 (Latin-1)."
+
+
+def write(tmp_path, text, name="a.csv", encoding="utf-8"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.dat", "a.asc"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("decimal", [".", ","])
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("index", [True, False])
+def test_what_pandas_writes_in_any_country_is_read(tmp_path, name, delimiter, decimal, header, index):
+    frame = pd.DataFrame(M, columns=COLUMNS, index=ROWS)
+    frame.to_csv(tmp_path / name, sep=delimiter, decimal=decimal, header=header, index=index)
+    data = read(tmp_path / name)
+    np.testing.assert_array_equal(data.M, M)
+    assert data.column_names == (tuple(COLUMNS) if header else ())
+    assert data.row_names == (tuple(ROWS) if index else ())
+    assert (COMMAS in data.assumptions) == (decimal == ",")
+    default = {"a.csv": ",", "a.tsv": "\t"}.get(name)
+    assert (
+        any("separated" in text for text in data.assumptions) == (delimiter != default) or delimiter == "\t"
+    )
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1"])
+def test_names_are_read_in_the_encodings_of_spreadsheets(tmp_path, encoding):
+    path = write(tmp_path, "größe;Übung\n1,5;2\n", encoding=encoding)
+    data = read(path)
+    assert data.column_names == ("größe", "Übung")
+    np.testing.assert_array_equal(data.M, [[1.5, 2]])
+    assert (LATIN in data.assumptions) == (encoding in ("cp1252", "latin-1"))
+
+
+def test_bytes_that_windows_does_not_have_are_latin_1(tmp_path):
+    assert read(write(tmp_path, b"a\x81\xe9,b\n1,2\n")).column_names == ("a\x81é", "b")
+
+
+def test_big_endian_utf_16_is_read(tmp_path):
+    data = read(write(tmp_path, codecs.BOM_UTF16_BE + "a,b\n1,2\n".encode("utf-16-be")))
+    assert data.column_names == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "rows", "columns"),
+    [
+        ("1,5;2,5\n3,5;4,5\n", [[1.5, 2.5], [3.5, 4.5]], (), ()),
+        ("1;2,5\n3;4,5\n", [[1, 2.5], [3, 4.5]], (), ()),
+        ("A;2,5\nB;4,5\n", [[2.5], [4.5]], ("A", "B"), ()),
+        ("1,5\n2,5\n", [[1, 5], [2, 5]], (), ()),  # in a comma file, two cells
+        ("0,5;-1,25e-3\n", [[0.5, -1.25e-3]], (), ()),
+        ("nm;400,5;401,5\n1;2;3\n", [[1, 2, 3]], (), ("nm", "400,5", "401,5")),
+        ("400,5;401,5\n1;2\n", [[400.5, 401.5], [1, 2]], (), ()),  # not a header
+        ("400,5;1\n401;2\n", [[400.5, 1], [401, 2]], (), ()),  # not an index
+        ("1;2\n" * 100 + "3;4,5\n", [[1, 2]] * 100 + [[3, 4.5]], (), ()),
+        ("1;2\n" * 100 + "3,5;4\n", [[1, 2]] * 100 + [[3.5, 4]], (), ()),
+        ('"1,5","2"\n"3","4,5"\n', [[1.5, 2], [3, 4.5]], (), ()),  # quoted decimal commas
+        ('x,y\n"v1.2, a","2,5"\nb,"4,5"\n', [[2.5], [4.5]], ("v1.2, a", "b"), ("y",)),
+        ("sep=;\na;b\n1,5;2\n", [[1.5, 2]], (), ("a", "b")),
+        ("sep=;\n1;2\n", [[1, 2]], (), ()),
+        ("SEP=\t\n1\t2\n", [[1, 2]], (), ()),
+        ("1,234;5\n1,2345;6\n", [[1.234, 5], [1.2345, 6]], (), ()),
+        ("0,234;5\n", [[0.234, 5]], (), ()),
+        ("1.5;2\n3;4\n", [[1.5, 2], [3, 4]], (), ()),
+        ("1\n2\n", [[1], [2]], (), ()),
+        ("id.1;x.y\nr.1;2,5\n", [[2.5]], ("r.1",), ("x.y",)),
+    ],
+)
+def test_delimiter_and_decimal_separator_are_detected(tmp_path, text, expected, rows, columns):
+    data = read(write(tmp_path, text))
+    np.testing.assert_array_equal(data.M, expected)
+    assert data.row_names == rows
+    assert data.column_names[-1:] == columns[-1:]
+
+
+@pytest.mark.parametrize(
+    ("text", "assumed"),
+    [
+        ("1,2\n3,4\n", ()),
+        ("1;2\n3;4\n", (SEMICOLONS,)),
+        ("1,5;2\n3;4\n", (SEMICOLONS, COMMAS)),
+        ("sep=;\n1,5;2\n", (COMMAS,)),
+    ],
+)
+def test_what_was_detected_is_said_if_it_is_not_the_default(tmp_path, text, assumed):
+    assert read(write(tmp_path, text)).assumptions == assumed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1,234;5,678\n", 'may be decimal commas or separate thousands: give decimal=","'),
+        ("1.234;5.678\n", 'may be decimal points or separate thousands: give decimal="."'),
+        ('"1,234","5,678"\n', "may be decimal commas or separate thousands"),
+        ("1.234,5;6\n1,5;2\n", r"has '1\.234,5' in line 1, cell 1: .* without separators of thousands"),
+        ("a;b\n1 234,5;6\n", r"has '1 234,5' in line 2, cell 1: .* without separators of thousands"),
+        ("1'234;6\n5;6\n", r"has \"1'234\" in line 1, cell 1: .* without separators of thousands"),
+        ("1,5;6\n1.234,5;2\n", r"has '1\.234,5' in line 2, cell 1: .* without separators of thousands"),
+        ("1,5;2.5\n3,5;4,5\n", r"has '2\.5' in line 1, cell 2: expected a decimal comma"),
+        ("1;2\n1,5;2.5\n3,5;4,5\n", r"has both '4,5' and '2\.5'"),
+        ("x\n1,5\n2,5\n", r"has 2 cell\(s\) in line 2, expected 1"),
+    ],
+)
+def test_what_may_mean_two_things_is_refused_in_one_sentence(tmp_path, text, message):
+    with pytest.raises(ValueError, match=rf"^a\.csv .*(?:{message})[^\n]*\.$"):
+        read(write(tmp_path, text))
+
+
+def test_two_possible_delimiters_are_refused(tmp_path):
+    path = write(tmp_path, "x 1,2\ny 3,4\n", "a.txt")  # x with 1.2, or x 1 with 2?
+    with pytest.raises(ValueError, match=r"^a\.txt may be separated by spaces or by commas: put names"):
+        read(path)
+
+
+def test_the_decimal_separator_can_be_given(tmp_path):
+    path = write(tmp_path, "1,234;5,678\n")
+    np.testing.assert_array_equal(read(path, decimal=",").M, [[1.234, 5.678]])
+    path = write(tmp_path, "1.234;5.678\n")
+    np.testing.assert_array_equal(read(path, decimal=".").M, [[1.234, 5.678]])
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".dat", ".asc"])
+def test_what_numpy_writes_as_text_is_read(tmp_path, suffix):
+    np.savetxt(tmp_path / f"a{suffix}", M, header="a comment of any length\nand another")
+    data = read(tmp_path / f"a{suffix}")
+    np.testing.assert_array_equal(data.M, M)
+    assert (data.column_names, data.assumptions) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "rows", "columns"),
+    [
+        ("  1   2\n 3\t4 \n", [[1, 2], [3, 4]], (), ()),
+        ("# x\n\n1 2 # first\n# y\n3 4\n", [[1, 2], [3, 4]], (), ()),
+        ("nm a b\n400 1 2\n", [[400, 1, 2]], (), ("nm", "a", "b")),
+        (
+            'name a "b c"\n"first row" 1 2\nsecond 3 4\n',
+            [[1, 2], [3, 4]],
+            ("first row", "second"),
+            ("a", "b c"),
+        ),
+        ("first row\t5\t6\nsecond row\t3\t4\n", [[5, 6], [3, 4]], ("first row", "second row"), ()),
+        ("1, 2, 3\n4, 5, 6\n", [[1, 2, 3], [4, 5, 6]], (), ()),
+        ("1,5 2,5\n3,5 4,5\n", [[1.5, 2.5], [3.5, 4.5]], (), ()),
+        ("x\n1,5\n2,5\n", [[1.5], [2.5]], (), ("x",)),
+        ("400\n500\n", [[400], [500]], (), ()),
+    ],
+)
+def test_plain_text_is_read_as_instruments_write_it(tmp_path, text, expected, rows, columns):
+    data = read(write(tmp_path, text, "a.txt"))
+    np.testing.assert_array_equal(data.M, expected)
+    assert (data.row_names, data.column_names) == (rows, columns)
+
+
+def test_the_command_line_says_what_was_detected_and_how_to_decide(sepnmf_says, tmp_path):
+    write(tmp_path, "a;b;c\n1,5;0;0,75\n0;2,5;1,25\n", "a.csv")
+    code, out, err = sepnmf_says("select", "a.csv", "-r", 2)
+    assert code == 0
+    assert SEMICOLONS in err
+    assert COMMAS in err
+    write(tmp_path, "1,234;5,678\n3,456;1,234\n", "b.csv")
+    code, out, err = sepnmf_says("select", "b.csv", "-r", 1)
+    assert (code, out) == (2, "")
+    assert "give --decimal , for the former" in err
+    assert sepnmf_says("select", "b.csv", "-r", 1, "--decimal", ",")[0] == 0
+
+
+def test_dat_beside_an_envi_header_is_an_image(tmp_path):
+    np.arange(24, dtype="f4").tofile(tmp_path / "a.dat")
+    fields = "samples = 3\nlines = 4\nbands = 2\ndata type = 4\ninterleave = bsq\nbyte order = 0\n"
+    (tmp_path / "a.hdr").write_text(f"ENVI\n{fields}header offset = 0\nfile type = ENVI Standard\n")
+    assert read(tmp_path / "a.dat").image_shape == (4, 3)
+
+
+# Names.
+
+
+def test_names_come_from_a_list_or_from_the_first_column_of_a_table(tmp_path):
+    file = tmp_path / "M.npy"
+    names = ("größe", "b", "c")
+    assert resolve_names(write(tmp_path, "größe\nb\nc\n", "n.txt"), file, 3) == names
+    assert resolve_names(write(tmp_path, "größe\nb\nc\n", "n.txt", "cp1252"), file, 3) == names
+    assert resolve_names(str(write(tmp_path, "größe;1\nb;2\nc;3\n", "n.csv")), file, 3) == names
+    assert resolve_names(write(tmp_path, "name;x\ngröße;1\nb;2\nc;3\n", "n.csv"), file, 3) == names
+    assert read_names(write(tmp_path, "größe\nb\n", "n.txt", "utf-16")) == ("größe", "b")
+
+
+def test_names_come_from_a_variable_of_the_same_file(tmp_path):
+    np.savez(tmp_path / "M.npz", M=M, bands=np.array(["x", "ÿ"]), numbers=np.arange(2), pair=np.ones((2, 2)))
+    assert resolve_names("bands", tmp_path / "M.npz", 2) == ("x", "ÿ")
+    assert resolve_names("numbers", tmp_path / "M.npz", 2) == ("0", "1")
+    with h5py.File(tmp_path / "M.nc", "w") as content:
+        content["group/bands"] = ["x", "ÿ"]
+        content["fixed"] = np.array([b"x", b"y"])
+        content["M"] = M
+        content["link"] = h5py.SoftLink("/fixed")
+    assert resolve_names("group/bands", tmp_path / "M.nc", 2) == ("x", "ÿ")
+    assert resolve_names("fixed", tmp_path / "M.nc", 2) == ("x", "y")
+    for name, wanted in (
+        ("M.npz", "pair"),
+        ("M.nc", "M"),
+        ("M.nc", "link"),
+        ("M.nc", "group"),
+        ("M.npy", "x"),
+    ):
+        with pytest.raises(ValueError, match=rf"There is no file {wanted}, and {name} has no such variable"):
+            resolve_names(wanted, tmp_path / name, 2)
+
+
+def test_a_wrong_number_of_names_is_refused_with_both_numbers(tmp_path):
+    path = write(tmp_path, "a\nb\nc\n", "n.txt")
+    with pytest.raises(ValueError, match=r"^n\.txt has 3 names, but M\.npy needs 5\.$"):
+        resolve_names(path, tmp_path / "M.npy", 5)
+    np.savez(tmp_path / "M.npz", bands=np.array(["x", "y"]))
+    with pytest.raises(
+        ValueError, match=r"^The variable 'bands' of M\.npz has 2 names, but M\.npz needs 5\.$"
+    ):
+        resolve_names("bands", tmp_path / "M.npz", 5)
+
+
+def test_names_of_both_axes_can_be_given(tmp_path):
+    np.savez(tmp_path / "M.npz", M=M, bands=np.array(list("abcde")))
+    write(tmp_path, "\n".join(COLUMNS), "n.txt")
+    data = read(tmp_path / "M.npz", names=tmp_path / "n.txt", row_names="bands")
+    assert (data.row_names, data.column_names) == (tuple("abcde"), tuple(COLUMNS))
+    with pytest.raises(ValueError, match=r"^n\.txt has 7 names, but M\.npz needs 5\.$"):
+        read(tmp_path / "M.npz", row_names=tmp_path / "n.txt")
