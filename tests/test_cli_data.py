@@ -135,6 +135,13 @@ def test_pixels_without_data_are_neither_chosen_nor_explained(scene, sepnmf_says
     assert np.isfinite(maps[~empty]).all()
 
 
+def test_nan_is_refused_with_the_options_that_leave_it_out(scene, sepnmf_says):
+    np.save("scene.npy", with_empty(scene, np.nan))
+    code, out, err = sepnmf_says(*UNMIX)
+    assert (code, out) == (2, "")
+    assert "the first at (0, 0): leave their columns out with --nodata nan or --mask FILE, or" in err
+
+
 def test_a_mask_leaves_pixels_out(scene, sepnmf_says):
     mask = np.ones((LINES, SAMPLES), np.uint8)
     for place in EMPTY:

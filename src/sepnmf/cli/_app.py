@@ -149,6 +149,7 @@ def as_command_line_words(message: str) -> str:
     """Replace names of Python arguments in a message by names of command line options."""
     message = re.sub(r'\bnegative="(\w+)"', r"--negative \1", message)
     message = re.sub(r'\bdecimal="([.,])"', r"--decimal \1", message)
+    message = message.replace("columns out with mask=", "columns out with --nodata nan or --mask FILE")
     message = re.sub(r"^in_parts is for", "--dask is for", message)
     message = re.sub(rf"^({READING}) (is for|must|cannot|has|needs|names)\b", option_and_verb, message)
     return re.sub(r"\bgot r=(\d+)", r"got --anchors \1", message)
