@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sepnmf import datasets, io, matrix, methods, metrics, model, report, tuning
+    from sepnmf import datasets, io, matrix, methods, metrics, model, report, text, tuning
     from sepnmf.estimators import AnchorSelector, SeparableNMF
     from sepnmf.least_squares import nnls
     from sepnmf.methods import (
@@ -48,7 +48,7 @@ _HOME = {
     "select": "registry",
     "tuned_admm": "tuning",
 }
-_ROOMS = ("datasets", "io", "matrix", "methods", "metrics", "model", "report", "tuning")
+_ROOMS = ("datasets", "io", "matrix", "methods", "metrics", "model", "report", "text", "tuning")
 
 __all__ = [
     "METHODS",
@@ -81,6 +81,7 @@ __all__ = [
     "smoothed_vca",
     "snpa",
     "spa",
+    "text",
     "tuned_admm",
     "tuning",
     "vca",

@@ -11,6 +11,8 @@ from sepnmf._typing import Bools, Floats, Ints, Sparse
 from sepnmf.least_squares import nnls
 from sepnmf.matrix import MatrixLike, as_matrix
 
+__all__ = ["cooccurrence", "document_limits", "document_topics", "topic_words", "used_words", "vectorize"]
+
 WORD = r"(?u)\b[^\W\d_]\w+\b"  # a letter and one character more
 # What is left of contractions such as "don't" and "we'll", besides the words of scikit-learn's list.
 CONTRACTED = frozenset({

@@ -19,7 +19,7 @@ WHITESPACE = " "  # any spaces and tabs
 DELIMITERS = {".csv": ",;\t", ".tsv": "\t,;"}  # the default first
 TEXT_DELIMITERS = WHITESPACE + ",;\t"
 DELIMITER_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", WHITESPACE: "spaces"}
-SAMPLE = 50  # lines from which the delimiter is detected
+SAMPLE, SAMPLE_CELLS = 50, 20_000  # lines, and about so many cells, from which the delimiter is detected
 BLOCK = 2**20
 
 # Cells that mean a missing number. They are refused, but they are not taken for names.
@@ -201,11 +201,16 @@ def check_decodes(file: Path, encoding: str) -> None:
 
 
 def sample(file: Path, dialect: Dialect) -> list[list[str]]:
-    """Return the cells of the first lines; none if they cannot be parsed."""
+    """Return the cells of the first lines, fewer if they are long; none if they cannot be parsed."""
+    rows: list[list[str]] = []
     try:
-        return [cells for _, cells in islice(dialect.rows(file), SAMPLE)]
+        for _, cells in islice(dialect.rows(file), SAMPLE):
+            rows.append(cells)
+            if len(rows) > 1 and len(rows) * len(cells) > SAMPLE_CELLS:
+                break
     except ValueError:
         return []
+    return rows
 
 
 def delimiter_of(file: Path, dialect: Dialect, delimiters: str) -> str:
