@@ -31,7 +31,7 @@ from sepnmf.matrix._tall import FewRows, is_tall, products_with, with_few_rows
 
 SMALL = 20_000_000  # entries; up to here a matrix may be loaded
 SAMPLE = 20_000  # columns of a random sample
-HELD = 50_000_000  # entries of columns that are held, at most
+HELD = 16_000_000  # entries of columns that are held, at most: 128 MB, of which methods make copies
 JOINED = 16  # results that one task joins
 SAFE_SQUARES = 1e120  # squared norms beyond it, or below its inverse, need a scaling of the entries
 PEEKS, PEEK = 8, 256  # places that are looked at before the first pass, and columns at each
