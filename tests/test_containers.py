@@ -302,6 +302,8 @@ def test_tall_data_in_blocks_of_rows_give_the_answer_of_memory(monkeypatch, kind
         expected = sepnmf.select(A, 5, method, **options).anchors
         assert sepnmf.select(lazy, 5, method, **options).anchors.tolist() == expected.tolist(), method
     assert sepnmf.metrics.rae(lazy, [0, 1, 2]) == pytest.approx(sepnmf.metrics.rae(A, [0, 1, 2]), abs=1e-9)
+    np.testing.assert_array_equal(as_matrix(lazy).take(np.array([7, 3])), A[:, [7, 3]])
+    assert as_matrix(lazy).extent() == (A.min(), A.max(), A.size - np.count_nonzero(A))
     for a, b in zip(
         (sepnmf.estimate_rank(lazy).low, sepnmf.nnls(A[:, :5], lazy)),
         (sepnmf.estimate_rank(A).low, sepnmf.nnls(A[:, :5], A)),

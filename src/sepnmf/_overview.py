@@ -96,7 +96,7 @@ def doubts(sel: Selection, fit: float, data_warnings: Iterable[str] = ()) -> tup
 
 def curve_of_residuals(M: MatrixLike, random_state: int = 0) -> dict[str, Floats] | None:
     """Return the relative residual of the best r columns for r up to 15, computed on a random sample."""
-    matrix = as_matrix(M, "allow")
+    matrix = as_matrix(M, "allow").with_few_rows()
     m, n = matrix.shape
     count = min(SAMPLE, n, max(SMALL // m, 1))
     columns = np.sort(np.random.default_rng(random_state).choice(n, count, replace=False))

@@ -27,7 +27,14 @@ from sepnmf.matrix._passes import WIDEST, Block, Change, Reducer, join_chunks, s
 from sepnmf.matrix._reducers import Drawn, Entries, Extent, Inspection, Means, concatenated, first_position
 from sepnmf.matrix._sparse import as_in_memory
 from sepnmf.matrix._stored import dask_array
-from sepnmf.matrix._tall import FewRows, is_tall, products_with, with_few_rows
+from sepnmf.matrix._tall import (
+    FewRows,
+    columns_of_rows,
+    extent_of_rows,
+    is_tall,
+    products_with,
+    with_few_rows,
+)
 
 SMALL = 20_000_000  # entries; up to here a matrix may be loaded
 SAMPLE = 20_000  # columns of a random sample
@@ -266,6 +273,9 @@ class Chunked(Matrix):
         )
 
     def take(self, columns: Ints) -> Floats:
+        if self.is_tall and not self.changes:
+            indices = columns if self.kept is None else self.kept[columns]
+            return columns_of_rows(self.given, indices, self.negative)
         places = np.searchsorted(self.starts, columns, side="right") - 1
         wanted = np.unique(places)
         found = np.empty((self.shape[0], len(columns)))
@@ -288,6 +298,8 @@ class Chunked(Matrix):
         return np.sort(rng.choice(n, min(SAMPLE, max(HELD // m, 1000), n), replace=False))
 
     def extent(self) -> tuple[float, float, int]:
+        if self.is_tall:
+            return extent_of_rows(self.given, self.kept)
         found: tuple[float, float, int] = self.scan(Extent())[0]
         return found
 

@@ -104,22 +104,51 @@ def products_with(array: Any, Q: Floats, negative: Negative, kept: Ints | None) 
     return found
 
 
-def summed(array: Any, function: Any, *arguments: Any) -> Any:
-    """Return the sum over blocks of rows of function(block, first row, *arguments), in the order of rows."""
+def columns_of_rows(array: Any, columns: Ints, negative: Negative) -> Floats:
+    """Return some columns, dense in float64; one pass over the rows."""
+    found = each_block(array, lambda block, _: used_part(block, negative, columns).take(slice(None)))
+    with SingleBLAS():
+        return np.concatenate(compute(found))
+
+
+def extent_of_rows(array: Any, kept: Ints | None) -> tuple[float, float, int]:
+    """Return the smallest and the largest entry, and the number of zeros; one pass over the rows."""
+    found = each_block(array, lambda block, _: (block if kept is None else block.part(kept)).extent())
+    least, most, zeros = zip(*compute(found), strict=True)
+    return min(least), max(most), sum(zeros)
+
+
+def compute(tasks: list[Any]) -> Any:
+    """Return the results of tasks."""
+    import dask
+
+    return dask.compute(*tasks)  # type: ignore[attr-defined, no-untyped-call]
+
+
+def each_block(array: Any, function: Any, *arguments: Any) -> list[Any]:
+    """Return tasks for all blocks of rows, in order: function(block, first row, *arguments)."""
     from dask import delayed  # type: ignore[attr-defined]
 
     rows = array if array.numblocks[1] == 1 else array.rechunk({1: -1})
     starts = np.cumsum([0, *rows.chunks[0][:-1]])
     shared = [delayed(argument, traverse=False) for argument in arguments]
-    call, together = delayed(on_rows, pure=False), delayed(joined, pure=False)
-    results = [
+    call = delayed(on_rows, pure=False)
+    return [
         call(function, block, int(start), *shared)
         for block, start in zip(rows.to_delayed().ravel(), starts, strict=True)
     ]
+
+
+def summed(array: Any, function: Any, *arguments: Any) -> Any:
+    """Return the sum of function(block, first row, *arguments) over blocks of rows, in their order."""
+    from dask import delayed  # type: ignore[attr-defined]
+
+    results = each_block(array, function, *arguments)
+    together = delayed(joined, pure=False)
     while len(results) > 1:
         results = [together(results[i : i + JOINED]) for i in range(0, len(results), JOINED)]
     with SingleBLAS():
-        return results[0].compute()
+        return compute(results)[0]
 
 
 def on_rows(function: Any, block: Any, *arguments: Any) -> Any:
