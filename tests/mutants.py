@@ -169,7 +169,7 @@ MUTANTS = [
         "if entries.n_negative and self.negative ==",
         "if entries.n_bad and self.negative ==",
     ),
-    ("matrix/_chunked.py", "first_position(found, first)", "first_position(found, 0)"),
+    ("matrix/_tasks.py", "first_position(found, first)", "first_position(found, 0)"),
     ("matrix/_lazy.py", "if max(array.chunks[1]) <= 4 * width:", "if True:"),
     ("methods/_method.py", "elif self.in_chunks is not None:", "elif False:"),
     ("registry.py", 'name.replace("-", "_")', "name"),

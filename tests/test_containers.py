@@ -10,7 +10,7 @@ import xarray as xr
 from scipy import sparse
 
 import sepnmf
-from sepnmf.matrix import _stored, _tall, as_matrix
+from sepnmf.matrix import _chunked, _stored, _tall, as_matrix
 
 M, TRUE = sepnmf.datasets.make_dirichlet(0.0, m=12, n=60, r=4, random_state=0)
 BEST = sepnmf.select(M, 4).anchors
@@ -67,7 +67,15 @@ FRAMES = {
         pd.DataFrame(M, columns=NAMES).convert_dtypes(),
         lambda taken: taken.columns.tolist(),
     ),
+    "pandas with NaN as fill value": (
+        pd.DataFrame(M, columns=NAMES).astype(pd.SparseDtype(float)),
+        lambda taken: taken.columns.tolist(),
+    ),
     "polars": (pl.DataFrame(M, schema=NAMES), lambda taken: taken.columns),
+    "polars with decimals": (
+        pl.DataFrame(M, schema=NAMES).with_columns(pl.col(NAMES[0]).cast(pl.Decimal(20, 17))),
+        lambda taken: taken.columns,
+    ),
     "AnnData": (
         anndata.AnnData(M, var=pd.DataFrame(index=NAMES)),
         lambda taken: taken.var_names.tolist(),
@@ -206,11 +214,75 @@ def test_an_opened_file_is_not_loaded(tmp_path, monkeypatch):
         assert set(sepnmf.select(opened.reflectance, 4).anchors) == set(TRUE)
 
 
-def test_two_dimensions_are_rows_and_columns():
-    table = xr.DataArray(M, dims=("pixel", "band"), coords={"band": NAMES})
-    sel = sepnmf.select(table, 4)
-    assert sel.anchors.tolist() == BEST.tolist()
-    assert list(sel.names) == [NAMES[j] for j in BEST]
+def test_two_dimensions_are_rows_and_columns_unless_one_is_spectral():
+    table = xr.DataArray(M, dims=("sample", "place"), coords={"place": NAMES})
+    spectra = xr.DataArray(M.T, dims=("place", "wavelength"), coords={"place": NAMES})
+    for given in (table, spectra):
+        sel = sepnmf.select(given, 4)
+        assert sel.anchors.tolist() == BEST.tolist()
+        assert list(sel.names) == [NAMES[j] for j in BEST]
+    model = sepnmf.SeparableNMF(4).fit(spectra)
+    assert model.anchor_indices_.tolist() == BEST.tolist()
+    assert model.transform(spectra).shape == (60, 4)
+
+
+def test_a_labelled_mask_follows_the_names_of_its_dimensions():
+    image = cube().isel(x=slice(6))  # square
+    used = xr.DataArray(np.ones((6, 6), bool), dims=("y", "x"))
+    used[0, 1:] = False
+    expected = sepnmf.select(image, 4, "spa", mask=used).anchors
+    assert not set(expected) & set(range(1, 6))
+    turned = sepnmf.select(image, 4, "spa", mask=used.transpose("x", "y")).anchors
+    assert turned.tolist() == expected.tolist()
+    with pytest.raises(
+        ValueError, match="mask has the dimensions line, x, and the columns of M are along y, x"
+    ):
+        sepnmf.select(image, 4, mask=used.rename(y="line"))
+
+
+def test_every_declared_value_is_missing():
+    image = cube(value=-9999.0, _FillValue=9.96921e36, missing_value=[-9999.0, -1.0])
+    assert set(sepnmf.select(image, 4).anchors) == set(TRUE)
+    with pytest.raises(ValueError, match="fill value 'none', which is not a number"):
+        sepnmf.select(cube(_FillValue="none"), 4)
+
+
+def test_missing_entries_of_rows_that_are_left_out_do_not_count():
+    A = np.ma.array(M.copy())
+    A[3, TRUE] = np.ma.masked
+    rows = np.arange(12) != 3
+    expected = sepnmf.select(M[rows], 4).anchors
+    assert sepnmf.select(A, 4, row_mask=rows).anchors.tolist() == expected.tolist()
+    H = sepnmf.nnls(A[:, TRUE], A, row_mask=rows)
+    np.testing.assert_allclose(H, sepnmf.nnls(M[rows][:, TRUE], M[rows]), atol=1e-12)
+    assert sepnmf.metrics.rae(A, TRUE, row_mask=rows) == pytest.approx(1.0)
+    assert sepnmf.estimate_rank(A, row_mask=rows).low == 4
+
+
+def test_missing_entries_of_given_columns_are_refused():
+    W = np.ma.array(M[:, TRUE], mask=False)
+    W.mask[0, 1] = True
+    with pytest.raises(ValueError, match="W has missing entries in column 1"):
+        sepnmf.nnls(W, M)
+    with pytest.raises(ValueError, match="W has missing entries in column 1"):
+        sepnmf.metrics.mrsa(W, M[:, TRUE])
+
+
+def test_a_dimension_may_be_called_anchor():
+    weights = sepnmf.nnls(M[:, TRUE], cube())  # anchor × y × x
+    table = weights.stack(pixel=("y", "x")).reset_index("pixel", drop=True)
+    sel = sepnmf.select(table, 2, "spa")
+    assert sel.take(table).dims == ("anchor", "anchor_")
+    assert sepnmf.nnls(sel.take(table).values, table).dims == ("anchor_", "pixel")
+
+
+def test_weights_of_columns_follow_the_mask():
+    used = np.ones(60, bool)
+    used[LEFT_OUT] = False
+    options = {"random_state": 0}
+    expected = sepnmf.fgnsr(M[:, used], 4, weights=np.arange(1.0, 61.0)[used], **options)
+    sel = sepnmf.select(M, 4, "fgnsr", mask=used, weights=np.arange(1.0, 61.0), **options)
+    assert sel.anchors.tolist() == np.flatnonzero(used)[expected.anchors].tolist()
 
 
 # Estimators --------------------------------------------------------------------------------------------
@@ -242,6 +314,34 @@ def test_cells_are_samples_and_genes_are_features():
     kept = selector.transform(cells)
     assert kept.var_names.tolist() == selector.get_feature_names_out().tolist()
     assert kept.var_names.tolist() == [genes[j] for j in sorted(plain.anchor_indices_)]
+
+
+def test_a_missing_pixel_removes_no_band():
+    image = cube(value=np.nan, _FillValue=np.nan)
+    kept = np.setdiff1d(np.arange(60), LEFT_OUT)
+    expected = sepnmf.AnchorSelector(3).fit(M[:, kept].T).anchor_indices_
+    assert sepnmf.AnchorSelector(3).fit(image).anchor_indices_.tolist() == expected.tolist()
+
+
+def test_negative_entries_are_refused_by_transform():
+    model = sepnmf.SeparableNMF(4).fit(cube())
+    wrong = cube()
+    wrong[0, 0, 0] = -5.0
+    for image in (wrong, wrong.chunk({"y": 2})):
+        with pytest.raises(ValueError, match=r"[Nn]egative"):
+            np.asarray(model.transform(image))
+
+
+def test_views_of_annotated_data_are_read(tmp_path):
+    dense = anndata.AnnData(M, var=pd.DataFrame(index=NAMES))
+    sel = sepnmf.select(dense, 4)
+    np.testing.assert_allclose(sepnmf.nnls(sel.take(dense), dense), sepnmf.nnls(M[:, BEST], M), atol=1e-12)
+    file = backed(tmp_path, M, sparse.csr_matrix)
+    view = file[2:, TRUE.min() :]
+    assert as_matrix(view).lazy
+    expected = sepnmf.select(M[2:, TRUE.min() :], 4, "spa").anchors
+    assert sepnmf.select(view, 4, "spa").anchors.tolist() == expected.tolist()
+    file.file.close()
 
 
 def test_the_number_of_components_can_be_estimated():
@@ -295,6 +395,7 @@ TALL = {
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 def test_tall_data_in_blocks_of_rows_give_the_answer_of_memory(monkeypatch, kind, noise):
     monkeypatch.setattr(_tall, "LONG", 100)
+    monkeypatch.setattr(_chunked, "SMALL", 0)
     A = tall(noise)
     lazy = TALL[kind](A)
     assert as_matrix(lazy).is_tall
@@ -314,10 +415,16 @@ def test_tall_data_in_blocks_of_rows_give_the_answer_of_memory(monkeypatch, kind
 
 def test_tall_data_keep_masks_names_and_refusals(monkeypatch):
     monkeypatch.setattr(_tall, "LONG", 100)
+    monkeypatch.setattr(_chunked, "SMALL", 0)
     A = tall(0.01)
     A[2500, 7] = np.nan
     with pytest.raises(ValueError, match=r"1 NaN or infinite entries, the first at \(2500, 7\)"):
         sepnmf.select(TALL["dense"](A), 5)
+    with pytest.raises(ValueError, match=r"NaN or infinite entries in 1 column.*column 7"):
+        sepnmf.nnls(A[:, :5], TALL["dense"](A))
+    rows = np.arange(3000) != 3
+    with pytest.raises(ValueError, match=r"the first at \(2500, 7\)"):
+        sepnmf.select(TALL["dense"](A), 5, row_mask=rows)
     used = np.arange(40) != 7
     assert set(sepnmf.select(TALL["dense"](A), 5, mask=used).anchors) == set(range(5))
     assert np.isnan(sepnmf.nnls(A[:, :5], TALL["dense"](A), mask=used)[:, 7]).all()
@@ -328,3 +435,5 @@ def test_tall_data_keep_masks_names_and_refusals(monkeypatch):
     assert clipped.tolist() == sepnmf.select(np.maximum(A, 0), 5).anchors.tolist()
     with pytest.raises(ValueError, match="needs all of them at once: choose another method"):
         sepnmf.select(TALL["dense"](np.abs(A)), 5, "fgnsr")
+    monkeypatch.undo()  # data as small as these are loaded
+    assert len(sepnmf.select(TALL["dense"](np.abs(A)), 5, "fgnsr", random_state=0).anchors) == 5

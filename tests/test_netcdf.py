@@ -384,3 +384,33 @@ def test_pickles_in_a_group_are_not_unpickled(tmp_path):
         with pytest.raises(ValueError, match=r"^a\.zarr [^\n]*$"):
             read(path, **options)
     assert not (tmp_path / "unpickled").exists()
+
+
+def test_every_value_that_means_missing_is_left_out(tmp_path):
+    cube = np.random.default_rng(0).random((4, 5, 6)).astype(np.float32)  # band × y × x
+    cube[:, 0, 0], cube[:, 1, 2] = 9.96921e36, 5000.0
+    with h5py.File(tmp_path / "scene.h5", "w") as file:
+        image = file.create_dataset("reflectance", data=cube)
+        image.attrs["_FillValue"], image.attrs["missing_value"] = np.float32(9.96921e36), np.float32(5000)
+    data = read(tmp_path / "scene.h5", axes="bands,lines,samples")
+    assert np.flatnonzero(~data.mask).tolist() == [0, 8]
+    assert len(data.left_out) == 2
+
+
+def test_bytes_that_were_never_written_may_be_saturated(tmp_path):
+    cube = np.full((4, 5, 6), 255, np.uint8)
+    with h5py.File(tmp_path / "scene.h5", "w") as file:
+        file.create_dataset("image", data=cube, fillvalue=255)
+    assert read(tmp_path / "scene.h5", axes="bands,lines,samples").mask is None
+
+
+def test_a_mask_of_samples_and_lines_is_turned(tmp_path):
+    cube = np.random.default_rng(0).random((4, 5, 5))
+    used = np.ones((5, 5), np.uint8)
+    used[0, 1:] = 0
+    xr.Dataset({"r": (("band", "y", "x"), cube)}).to_netcdf(tmp_path / "scene.nc")
+    for dims in (("y", "x"), ("x", "y")):
+        mask = xr.Dataset({"used": (("y", "x"), used)}).transpose(*dims)
+        mask.to_netcdf(tmp_path / "mask.nc")
+        data = read(tmp_path / "scene.nc", mask=tmp_path / "mask.nc")
+        assert np.flatnonzero(~data.mask).tolist() == [1, 2, 3, 4], dims

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 
 from sepnmf._typing import ArrayLike, Floats, Ints
 from sepnmf.least_squares import explained_share
-from sepnmf.matrix import MatrixLike, as_matrix
+from sepnmf.matrix import MatrixLike, as_matrix, complete_array
 
 Indices = Collection[int] | Ints
 
@@ -147,7 +147,13 @@ def sam(W: MatrixLike, W_true: MatrixLike) -> float:
     return float(np.degrees(assigned_angles(*check_pair(W, W_true)).mean()))
 
 
-def rae(M: MatrixLike, anchors: Indices, *, mask: ArrayLike | None = None) -> float:
+def rae(
+    M: MatrixLike,
+    anchors: Indices,
+    *,
+    mask: ArrayLike | None = None,
+    row_mask: ArrayLike | None = None,
+) -> float:
     """Return the fraction of M that the anchors explain, from 0 (nothing) to 1 (everything).
 
     The paper calls this the relative approximation error, although larger is better::
@@ -165,6 +171,8 @@ def rae(M: MatrixLike, anchors: Indices, *, mask: ArrayLike | None = None) -> fl
         K, distinct column indices.
     mask : array_like of bool of shape (n,), optional
         Whether each column is used; the others are not to be explained.
+    row_mask : array_like of bool of shape (m,), optional
+        Whether each row is used.
 
     Returns
     -------
@@ -184,7 +192,7 @@ def rae(M: MatrixLike, anchors: Indices, *, mask: ArrayLike | None = None) -> fl
     >>> round(rae(M, [0]), 6)  # the second column is not explained: 1 − 4/√26
     0.215535
     """
-    matrix = as_matrix(M, "allow", mask=mask)
+    matrix = as_matrix(M, "allow", mask=mask, row_mask=row_mask)
     return explained_share(matrix, check_indices(anchors, matrix.given_columns))
 
 
@@ -230,9 +238,7 @@ def list_trials(sets: Indices | Sequence[Indices], name: str) -> list[frozenset[
 
 def check_pair(W: MatrixLike, W_true: MatrixLike) -> tuple[Floats, Floats]:
     """Return two float64 matrices, or raise ValueError if their shapes differ."""
-    found, true = (
-        as_matrix(A, "allow", name=name).in_memory().toarray() for A, name in ((W, "W"), (W_true, "W_true"))
-    )
+    found, true = complete_array(W, "W"), complete_array(W_true, "W_true")
     if found.shape != true.shape:
         raise ValueError(f"W and W_true must have the same shape, got {found.shape} and {true.shape}.")
     return found.astype(np.float64, copy=False), true.astype(np.float64, copy=False)

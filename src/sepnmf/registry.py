@@ -91,6 +91,8 @@ def select(
     given = as_matrix(M, options.get("negative", "error"), mask=mask, row_mask=row_mask)
     matrix = given.bare().with_few_rows()
     rank = number_of_anchors(matrix, shared) if isinstance(r, str) else r
+    if given.columns is not None:
+        options = given.columns.used_options(options)
     sel = record(matrix, rank, **options)
     if refine:
         if options.get("normalize") in ("none", "l1", "sqrt"):

@@ -105,14 +105,14 @@ class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
         -------
         X_kept : array, sparse matrix or Dask array of shape (n_samples, n_features_to_select)
             The selected columns, in the order of X; a Dask array, without loading, if X is in chunks.
-            Annotated data or an `xarray.DataArray` if X is that; of an image, an array of pixels × features.
+            Annotated data or an `xarray.DataArray` if X is that; of an image, an array of pixels × bands.
         """
         container = labelled(X)
         if container is not None:
             check_is_fitted(self)
             self._matrix(X, "columns", reset=False)
             kept = np.flatnonzero(self._get_support_mask())
-            return container.array[kept].T if len(container.shape) > 1 else take_columns(X, kept)
+            return container.array[kept].T if container.spectral else take_columns(X, kept)
         if not is_lazy(X):
             return super().transform(X)
         return self._lazy(X, reset=False)[:, np.flatnonzero(self._get_support_mask())]

@@ -1,6 +1,7 @@
 """What the two estimators share: checks of X and the call of the method."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -68,12 +69,13 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, container: Container, choose_among: Literal["columns", "rows"], *, reset: bool
     ) -> Matrix:
         """Return a labelled array or annotated data as a matrix; the pixels of an image are the samples."""
-        is_image = len(container.shape) > 1
-        if is_image:
+        if container.spectral:
             choose_among = "columns" if choose_among == "rows" else "rows"
         matrix = as_matrix(X, self.negative, choose_among=choose_among)
-        self._check_features(container.array.shape[0 if is_image else 1], reset=reset)
-        name_of = container.row_name if is_image else container.column_name
+        if not reset and self.negative == "error":  # in `fit`, the method checks the entries
+            matrix = matrix.refusing_negative(partial(refuse_negative, name=type(self).__name__))
+        self._check_features(container.array.shape[0 if container.spectral else 1], reset=reset)
+        name_of = container.row_name if container.spectral else container.column_name
         if reset and name_of is not None:
             self.feature_names_in_ = np.array([name_of(j) for j in range(self.n_features_in_)], object)
         return matrix

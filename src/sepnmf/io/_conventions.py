@@ -22,23 +22,31 @@ BAND_NAMES = ("band_name", "band_names", "bandname", "bandnames", "name", "names
 GOOD_BANDS = ("good_wavelengths", "good_bands", "bbl")
 
 
-def nodata_of(item: Item) -> float | None:
-    """Return the number that means "no data".
+def nodata_of(item: Item) -> tuple[float, ...]:
+    """Return the numbers that mean "no data".
 
-    It is the attribute _FillValue or missing_value; otherwise what the storage has where nothing was written,
-    unless that is zero, which nobody has chosen.
+    They are the attributes _FillValue and missing_value; otherwise what the storage has where nothing was
+    written, unless that is zero, which nobody has chosen, or the entries are single bytes, where it may be a
+    measurement.
     """
+    found: list[float] = []
     for name in ("_FillValue", "missing_value"):
         value = item.attrs.get(name)
         if isinstance(value, str) and item.dtype.kind == "f":
             value = decoded(value)
-        value = value.ravel()[0] if isinstance(value, np.ndarray) and value.size else value
-        if isinstance(value, (int, float, np.number)):
-            return float(value)
+        for number in np.ravel(value).tolist() if value is not None else []:
+            if isinstance(number, (int, float)) and not any(same(number, other) for other in found):
+                found.append(float(number))
+    if found:
+        return tuple(found)
     fill = item.fill
-    if isinstance(fill, (int, float, np.number)) and not isinstance(fill, bool) and fill != 0:
-        return float(fill)
-    return None
+    chosen = isinstance(fill, (int, float, np.number)) and not isinstance(fill, bool) and fill != 0
+    return (float(fill),) if chosen and item.dtype.itemsize > 1 else ()
+
+
+def same(a: float, b: float) -> bool:
+    """Return whether two numbers are equal, or both NaN."""
+    return a == b or (np.isnan(a) and np.isnan(b))
 
 
 def decoded(text: str) -> float | None:

@@ -41,6 +41,10 @@ class Data:
         Sentences: what is left out and why, what the file does not say and is assumed, and what looks wrong.
     nodata : float or None
         The number that means "no data", declared in the file or given, before scale factors were applied.
+    more_nodata : tuple of float
+        Other numbers that the file declares to mean the same.
+    dims : tuple of str
+        Names of the dimensions of the array in the file; empty if they have none.
     wavelength_unit : str
         Unit of the wavelengths; empty if it is not known.
     crs_wkt : str
@@ -65,6 +69,8 @@ class Data:
     assumptions: tuple[str, ...] = field(default=(), repr=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)
     nodata: float | None = field(default=None, repr=False)
+    more_nodata: tuple[float, ...] = field(default=(), repr=False)
+    dims: tuple[str, ...] = field(default=(), repr=False)
     wavelength_unit: str = field(default="", repr=False)
     crs_wkt: str = field(default="", repr=False)
     transform: tuple[float, ...] | None = field(default=None, repr=False)

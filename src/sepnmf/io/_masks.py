@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sepnmf._typing import Bools
+from sepnmf.io._axes import letter_of
 from sepnmf.io._data import Data
 from sepnmf.io._nodata import Nodata, as_text, parse_nodata, warnings_of, without_nodata
 
@@ -32,9 +33,9 @@ def with_masks(
     if mask is not None:
         data = with_columns(data, mask_of(Path(mask), data, read_mask), f"--mask {Path(mask).name}")
     if nodata is not None:
-        data = replace(data, nodata=parse_nodata(nodata))
-    if data.nodata is not None:
-        data = with_nodata(data, data.nodata)
+        data = replace(data, nodata=parse_nodata(nodata), more_nodata=())
+    for value in () if data.nodata is None else (data.nodata, *data.more_nodata):
+        data = with_nodata(data, value)
     if data.image_shape is not None:
         found = warnings_of(data.M, data.row_mask, data.mask)
         data = replace(data, warnings=data.warnings + found)
@@ -127,6 +128,8 @@ def mask_of(path: Path, data: Data, read_mask: Callable[[Path], Data]) -> Bools:
     found = read_mask(path)
     numbers: NDArray[Any] = np.asarray(found.M.toarray() if hasattr(found.M, "toarray") else found.M)
     n = data.M.shape[1]
+    if [letter_of(name) for name in found.dims] == ["s", "l"]:
+        numbers = numbers.T
     if found.image_shape is not None and numbers.shape[0] == 1:
         numbers = found.picture(numbers[0])
     if data.image_shape is not None and numbers.shape == data.image_shape:

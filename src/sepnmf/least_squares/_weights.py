@@ -9,7 +9,7 @@ import numpy as np
 from sepnmf._typing import ArrayLike, Floats
 from sepnmf._validation import check_choice, check_count, check_number
 from sepnmf.least_squares._solvers import cone_weights, hals, hull_weights, largest
-from sepnmf.matrix import InMemory, Matrix, MatrixLike, as_matrix
+from sepnmf.matrix import InMemory, Matrix, MatrixLike, as_matrix, complete_array
 
 Solver = Literal["exact", "hals"]
 
@@ -23,6 +23,7 @@ def nnls(
     tol: float = 1e-8,
     max_iter: int = 1000,
     mask: ArrayLike | None = None,
+    row_mask: ArrayLike | None = None,
 ) -> Any:
     r"""Nonnegative least squares for all columns of M: argmin ‖M − WH‖_F over H ≥ 0.
 
@@ -54,6 +55,8 @@ def nnls(
         Most sweeps of "hals".
     mask : array_like of bool of shape (n,), optional
         Whether each column of M is used; the weights of the others are NaN.
+    row_mask : array_like of bool of shape (m,), optional
+        Whether each row of W and M is used.
 
     Returns
     -------
@@ -103,8 +106,8 @@ def nnls(
         raise ValueError('sum_to_one needs method="exact": "hals" moves one entry at a time.')
     tol = check_number(tol, "tol")
     max_iter = check_count(max_iter, "max_iter")
-    basis = as_matrix(W, "allow", name="W").in_memory().toarray()
-    matrix = as_matrix(M, "allow", mask=mask)
+    basis = complete_array(W, "W", row_mask)
+    matrix = as_matrix(M, "allow", mask=mask, row_mask=row_mask)
     if basis.shape[0] != matrix.shape[0]:
         raise ValueError(
             f"W and M must have the same number of rows, got {basis.shape[0]} and {matrix.shape[0]}."

@@ -5,6 +5,7 @@
 
 # Public names are in `__all__`; the others are for the rest of the library.
 from sepnmf.matrix._as_matrix import MatrixLike, as_matrix
+from sepnmf.matrix._as_matrix import complete_array as complete_array
 from sepnmf.matrix._as_matrix import dense_data as dense_data
 from sepnmf.matrix._chunked import HELD as HELD
 from sepnmf.matrix._chunked import SMALL as SMALL

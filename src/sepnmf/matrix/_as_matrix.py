@@ -9,7 +9,7 @@ from sepnmf._validation import check_choice
 from sepnmf.matrix._checks import checked, checked_kind
 from sepnmf.matrix._chunked import Chunked
 from sepnmf.matrix._columns import Columns
-from sepnmf.matrix._containers import container_of
+from sepnmf.matrix._containers import Container, container_of
 from sepnmf.matrix._lazy import checked_lazy_array, is_lazy
 from sepnmf.matrix._matrix import Matrix, Negative
 
@@ -40,9 +40,8 @@ def as_matrix(
     ----------
     M : matrix_like of shape (m, n)
         Data. Besides arrays: pandas and polars frames, AnnData, whose columns are variables, and
-        `xarray.DataArray`, of which the first dimension has the rows. If a DataArray has more than two
-        dimensions, the one called "band", "wavelength" or the like has the rows, and the columns are the
-        pixels of the others.
+        `xarray.DataArray`. Its dimension called "band", "wavelength" or the like has the rows, and the
+        columns are the pixels of the others; of two dimensions without such a name, the first has the rows.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries: refuse them, set them to zero (in a copy), or keep them.
     name : str, default "M"
@@ -79,21 +78,47 @@ def as_matrix(
     else:
         array = checked_kind(container.array, name, transpose=not by_columns)
     rows, count = array.shape
-    used = as_mask(mask, count, container.shape if by_columns else (), "mask", "column")
-    if container.complete is not None:
-        used = both(used, container.complete(int(by_columns)))
+    used = as_mask(aligned(mask, container), count, container.shape if by_columns else (), "mask", "column")
+    used_rows = as_mask(row_mask, rows, (), "row_mask", "row")
+    if container.complete is not None and container.spectral and not by_columns:
+        used_rows = both(used_rows, container.complete(1, None))  # pixels with missing entries
+    elif container.complete is not None:
+        others = None if used_rows is None else np.flatnonzero(used_rows)
+        used = both(used, container.complete(int(by_columns), others))
     columns = Columns(
         count,
         kept_indices(used, name, "column"),
         container.column_name if by_columns else container.row_name,
         container.wrap if by_columns else None,
     )
-    wanted = kept_indices(as_mask(row_mask, rows, (), "row_mask", "row"), name, "row")
+    wanted = kept_indices(used_rows, name, "row")
     if wanted is not None:
         array = array[wanted]
     if lazy:
         return Chunked(array, negative, columns, wanted)
     return checked(array, negative, name, columns, wanted)
+
+
+def complete_array(A: MatrixLike, name: str, row_mask: ArrayLike | None = None) -> Floats:
+    """Return columns W in memory, dense; refuse missing entries, for a column cannot be left out here."""
+    matrix = as_matrix(A, "allow", name=name, row_mask=row_mask)
+    if matrix.columns is not None and matrix.columns.kept is not None:
+        first = int(np.setdiff1d(np.arange(matrix.given_columns), matrix.columns.kept)[0])
+        raise ValueError(f"{name} has missing entries in column {first}: fill or remove them.")
+    return matrix.in_memory().toarray()
+
+
+def aligned(mask: Any, container: Container) -> Any:
+    """Return a labelled mask with its dimensions in the order of the image's."""
+    dims = getattr(mask, "dims", None)
+    if dims is None or not container.dims or len(dims) != len(container.dims):
+        return mask
+    if set(dims) != set(container.dims):
+        raise ValueError(
+            f"mask has the dimensions {', '.join(map(str, dims))}, and the columns of M are along "
+            f"{', '.join(map(str, container.dims))}: rename those of the mask."
+        )
+    return mask.transpose(*container.dims)
 
 
 def as_mask(mask: Any, count: int, shape: tuple[int, ...], name: str, axis: str) -> Bools | None:

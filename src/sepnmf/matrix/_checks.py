@@ -1,5 +1,6 @@
 """Checks of entries in memory."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,17 @@ def checked_kind(A: Any, name: str = "M", *, transpose: bool = False) -> Any:
 
 
 def checked(
-    A: Any, negative: Negative, name: str = "M", columns: Columns | None = None, rows: Ints | None = None
+    A: Any,
+    negative: Negative,
+    name: str = "M",
+    columns: Columns | None = None,
+    rows: Ints | None = None,
+    located: Callable[[tuple[int, int]], tuple[int, int] | None] | None = None,
 ) -> InMemory:
     """Return the used columns of an array, or of a sparse one, with finite entries, negative ones dealt with.
 
-    `rows` are the caller's indices of the rows, if not all are here.
+    `rows` are the caller's indices of the rows, if not all are here. `located` returns row and column of an
+    entry as the caller counts them; by default `columns` and `rows` say it.
     """
     used = A if columns is None or columns.kept is None else A[:, columns.kept]
     kind = Sparse if sparse.issparse(used) else Dense
@@ -50,6 +57,8 @@ def checked(
 
     def first(found: Ints) -> tuple[int, int] | None:
         row, column = first_position(found) or (0, 0)
+        if located is not None:
+            return located((row, column))
         column = column if columns is None else int(columns.indices(np.array(column)))
         return (row if rows is None else int(rows[row])), column
 

@@ -6,7 +6,7 @@ How chunks are read, where functions run and what happens when a worker is lost 
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import methodcaller
 from typing import Any
 from uuid import uuid4
@@ -14,7 +14,6 @@ from uuid import uuid4
 import numpy as np
 from scipy import sparse
 
-from sepnmf._parallel import SingleBLAS
 from sepnmf._typing import Floats, Ints, Seed
 from sepnmf._validation import check_generator, computing_dtype, negative_entries, not_finite
 from sepnmf.matrix._checks import checked, checked_kind
@@ -23,9 +22,8 @@ from sepnmf.matrix._dense import InMemory
 from sepnmf.matrix._held import Held
 from sepnmf.matrix._lazy import chunked_mask, kept_columns, with_whole_columns
 from sepnmf.matrix._matrix import Matrix, Negative
-from sepnmf.matrix._passes import WIDEST, Block, Change, Reducer, join_chunks, scan_block
-from sepnmf.matrix._reducers import Drawn, Entries, Extent, Inspection, Means, concatenated, first_position
-from sepnmf.matrix._sparse import as_in_memory
+from sepnmf.matrix._passes import Change, Reducer, scan_block
+from sepnmf.matrix._reducers import Drawn, Entries, Extent, Inspection, Means, concatenated
 from sepnmf.matrix._stored import dask_array
 from sepnmf.matrix._tall import (
     FewRows,
@@ -34,6 +32,15 @@ from sepnmf.matrix._tall import (
     is_tall,
     products_with,
     with_few_rows,
+)
+from sepnmf.matrix._tasks import (
+    computed,
+    join_boxes,
+    on_columns,
+    on_one_core,
+    stored_in_chunk,
+    take_from_chunk,
+    with_checked_values,
 )
 
 SMALL = 20_000_000  # entries; up to here a matrix may be loaded
@@ -123,7 +130,7 @@ class Chunked(Matrix):
 
     @property
     def is_tall(self) -> bool:
-        return is_tall(self.given)
+        return is_tall(self.given) and not self.is_small
 
     def with_few_rows(self) -> Matrix:
         if not self.is_tall:
@@ -136,12 +143,15 @@ class Chunked(Matrix):
     @cached_property
     def few_rows(self) -> FewRows:
         """A matrix with the products of the columns; one pass."""
-        return with_few_rows(self.given, self.negative, self.kept)
+        return with_few_rows(self.given, self.negative, self.kept, self.given_position)
 
     @property
     def kept(self) -> Ints | None:
         """Indices of the columns that are used; None if all are."""
         return None if self.mask is None else np.flatnonzero(self.mask)
+
+    def refusing_negative(self, refuse: Callable[[Any], Any]) -> "Chunked":
+        return self.changed(partial(with_checked_values, refuse))
 
     def products_with(self, Q: Floats) -> Floats:
         return products_with(self.given, Q, self.negative, self.kept)
@@ -166,7 +176,7 @@ class Chunked(Matrix):
         chunks = computed(self.tasks(stored_in_chunk, None))
         dense = isinstance(chunks[0], np.ndarray)
         whole = np.hstack(chunks) if dense else checked_kind(sparse.hstack(chunks))
-        matrix = checked(whole, self.negative)
+        matrix = checked(whole, self.negative, located=self.given_position)
         return reduce(lambda columns, change: change(columns), self.changes, matrix)
 
     def sampled(self, random_state: Seed) -> InMemory:
@@ -174,7 +184,11 @@ class Chunked(Matrix):
         if self.is_tall:
             return self.few_rows
         held: Held = self.scan(Drawn(self.random_sample(check_generator(random_state))))[0]
-        return checked(held.columns, self.negative)
+        return checked(
+            held.columns,
+            self.negative,
+            located=lambda place: self.given_position((place[0], int(held.indices[place[1]]))),
+        )
 
     # Passes ------------------------------------------------------------------------------------------
 
@@ -269,7 +283,7 @@ class Chunked(Matrix):
         row, column = position
         return (
             row if self.rows is None else int(self.rows[row]),
-            column if self.mask is None else int(np.flatnonzero(self.mask)[column]),
+            column if self.kept is None else int(self.kept[column]),
         )
 
     def take(self, columns: Ints) -> Floats:
@@ -320,78 +334,3 @@ class Chunked(Matrix):
             chunks=((rows,), array.chunks[1]),
             meta=np.empty((0, 0), dtype),
         )
-
-
-def computed(tasks: list[Any]) -> list[Any]:
-    """Return the results of tasks."""
-    from dask import compute  # type: ignore[attr-defined]
-
-    with SingleBLAS():  # here, so that the tasks of this process need not change it
-        return [result[0, 0] for result in compute(*tasks)]  # type: ignore[no-untyped-call]
-
-
-def on_one_core(
-    chunk: Any,
-    function: Callable[..., Any],
-    argument: Any,
-    changes: tuple[Change, ...],
-    starts: Ints,
-    block_id: tuple[int, int],
-) -> Any:
-    """Call a function of a chunk, with BLAS on one thread: Dask has a task for every core."""
-    with SingleBLAS(), np.errstate(all="ignore"):
-        block = Block(int(starts[block_id[1]]), as_in_memory(chunk), changes)
-        return boxed(function(block, argument))
-
-
-def on_columns(
-    chunk: Any,
-    mask: Any = None,
-    *,
-    function: Callable[[InMemory, int], Floats],
-    changes: tuple[Change, ...],
-    shape: tuple[int, Any],
-    block_info: Any = None,
-) -> Floats:
-    """Call a function of the columns of a chunk that are used, a few at a time; the others give NaN.
-
-    `shape` has the number of rows and the type of the result.
-    """
-    used = np.arange(chunk.shape[1]) if mask is None else np.flatnonzero(mask[0])
-    stored = as_in_memory(chunk if mask is None else chunk[:, used])
-    first = block_info[0]["array-location"][1][0]
-    if not np.isfinite(stored.values.sum(dtype=np.float64)):
-        found = stored.entries_where(lambda values: ~np.isfinite(values))
-        if len(found):
-            found[:, 1] = used[found[:, 1]]
-            raise ValueError(not_finite("M", len(found), first_position(found, first), " in a chunk"))
-    rows, dtype = shape
-    whole = np.full((rows, chunk.shape[1]), np.nan, dtype)
-    width = max(WIDEST // stored.shape[0], 1)
-    for start in range(0, stored.shape[1], width):
-        part = stored.part(slice(start, start + width)).in_floats(computing_dtype(stored.dtype))
-        columns = reduce(lambda c, change: change(c), changes, part)
-        whole[:, used[start : start + width]] = function(columns, first + start)
-    return whole
-
-
-def boxed(result: Any) -> Any:
-    """Return a result as the only entry of an array, which is what tasks of Dask arrays return."""
-    box = np.empty((1, 1), object)
-    box[0, 0] = result
-    return box
-
-
-def join_boxes(reducers: tuple[Reducer[Any], ...], boxes: list[Any]) -> Any:
-    """Return the results of several chunks as those of one."""
-    return boxed(join_chunks(reducers, [box[0, 0] for box in boxes]))
-
-
-def take_from_chunk(block: Block, indices: Ints) -> Floats:
-    """Return those of some columns that are in a chunk."""
-    return block.dense(indices[(indices >= block.first) & (indices < block.stop)])
-
-
-def stored_in_chunk(block: Block, _: None) -> Any:
-    """Return all columns of a chunk as they are stored."""
-    return block.stored.array

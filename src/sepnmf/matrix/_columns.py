@@ -58,6 +58,17 @@ class Columns:
         """Return the names of columns with the caller's indices; None if columns have no names."""
         return None if self.name_of is None else tuple(self.name_of(int(j)) for j in indices)
 
+    def used_options(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return options of a method; `weights` (n) and `init` (n × n) are cut to the used columns."""
+        if self.kept is None:
+            return options
+        found = dict(options)
+        for name, shape in (("weights", (self.count,)), ("init", (self.count, self.count))):
+            array = np.asarray(found.get(name))
+            if array.shape == shape:
+                found[name] = array[np.ix_(*[self.kept] * len(shape))]
+        return found
+
     def spread(self, values: Floats, fill: float) -> Floats:
         """Return values of the used columns, along the last axis, as values of all; `fill` for the others."""
         if self.kept is None:

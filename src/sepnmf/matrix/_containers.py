@@ -6,6 +6,8 @@ To add a container, write a function from it to a `Container`, and add it to `RE
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,8 @@ Names = Callable[[int], str]
 # Names of dimensions, in lower case, that have the rows of an image; the other dimensions have its pixels.
 SPECTRAL = {
     "band", "bands", "nbands", "spectral", "spectrum", "spectral_band", "spectral_bands", "wavelength",
-    "wavelengths", "wavelen", "wl", "lambda", "wavenumber", "wavenumbers", "channel", "channels", "feature",
-    "features", "energy", "frequency", "raman_shift",
+    "wavelengths", "wavelen", "wl", "lambda", "wavenumber", "wavenumbers", "channel", "channels",
+    "energy", "frequency", "raman_shift",
 }  # fmt: skip
 
 
@@ -34,9 +36,14 @@ class Container:
     row_name, column_name : callable or None
         Return the name of a row or a column.
     complete : callable or None
-        Returns whether each row (0) or column (1) has no missing entry; None if none is marked as missing.
+        Returns whether each row (0) or column (1) has no missing entry, of all or of some indices along the
+        other axis; None if no entry is marked as missing.
     shape : tuple of int
         Shape of the columns: (n,), or that of an image.
+    dims : tuple
+        Names of the dimensions of the columns; empty if they have none.
+    spectral : bool
+        Whether rows are known to be spectral, so that columns are samples and rows are features.
     take : callable or None
         Returns columns in a container of the same kind; None: indexing the array does.
     wrap : callable or None
@@ -46,8 +53,10 @@ class Container:
     array: Any
     row_name: Names | None = None
     column_name: Names | None = None
-    complete: Callable[[int], Bools] | None = None
+    complete: Callable[[int, Ints | None], Bools] | None = None
     shape: tuple[int, ...] = ()
+    dims: tuple[Any, ...] = ()
+    spectral: bool = False
     take: Callable[[Ints], Any] | None = None
     wrap: Callable[[Any], Any] | None = None
 
@@ -96,9 +105,14 @@ def from_masked_array(M: Any) -> Container:
     missing = np.ma.getmaskarray(M)
     return Container(
         M.filled(0) if missing.any() else M.data,
-        complete=lambda axis: np.asarray(~missing.any(axis=1 - axis)),
+        complete=lambda axis, others: np.asarray(~along(missing, 1 - axis, others).any(axis=1 - axis)),
         take=lambda columns: M[:, columns],
     )
+
+
+def along(array: Any, axis: int, indices: Ints | None) -> Any:
+    """Return the entries of an array at some indices along an axis, or all."""
+    return array if indices is None else array[indices] if axis == 0 else array[:, indices]
 
 
 # Tables ------------------------------------------------------------------------------------------------
@@ -111,7 +125,7 @@ def from_pandas(M: Any, name: str) -> Container:
             raise ValueError(
                 f"{name} has a column {str(label)!r} of type {dtype}, not real numbers: drop or convert it."
             )
-    if len(M.columns) and all(hasattr(dtype, "fill_value") for dtype in M.dtypes):
+    if len(M.columns) and all(getattr(dtype, "fill_value", None) == 0 for dtype in M.dtypes):
         array = M.sparse.to_coo()
     elif any(isinstance(dtype, np.dtype) for dtype in M.dtypes):
         array = M.to_numpy()
@@ -132,8 +146,13 @@ def from_polars(M: Any, name: str) -> Container:
             raise ValueError(
                 f"{name} has a column {label!r} of type {dtype}, not real numbers: drop or convert it."
             )
+    array = M.to_numpy()
+    if array.dtype == object:  # missing truth values, and decimals
+        import polars
+
+        array = M.cast(polars.Float64).to_numpy()
     return Container(
-        M.to_numpy(),
+        array,
         column_name=lambda j: str(M.columns[j]),
         take=lambda columns: M[:, [int(j) for j in columns]],
     )
@@ -153,14 +172,28 @@ def from_anndata(M: Any, name: str) -> Container:
     """The columns of annotated data are its variables, such as genes; the rows are its observations."""
     if M.X is None:
         raise ValueError(f"{name} has no X: pass one of its layers, such as {name}.layers['counts'].")
-    from sepnmf.matrix._backed import in_blocks, is_backed_sparse
-
     return Container(
-        in_blocks(M.X) if is_backed_sparse(M.X) else M.X,
+        entries_of(M),
         row_name=lambda i: str(M.obs_names[i]),
         column_name=lambda j: str(M.var_names[j]),
         take=lambda columns: M[:, columns],
     )
+
+
+def entries_of(M: Any) -> Any:
+    """Return X of annotated data; of a file that has been opened, and of a view of it, in blocks."""
+    from sepnmf.matrix._backed import in_blocks, is_backed_sparse
+
+    if not M.isbacked:
+        return M.X
+    whole = M._adata_ref if M.is_view else M
+    if not is_backed_sparse(whole.X):
+        return M.X
+    blocks = in_blocks(whole.X)
+    if M.is_view:
+        rows, columns = np.arange(whole.shape[0])[M._oidx], np.arange(whole.shape[1])[M._vidx]
+        blocks = blocks[rows][:, columns]
+    return blocks
 
 
 def from_backed_sparse(M: Any, name: str) -> Container:
@@ -181,7 +214,7 @@ def from_dataset(M: Any, name: str) -> Container:
 
 
 def from_xarray(M: Any, name: str) -> Container:
-    """The first dimension has the rows, or the spectral one if there are more than two.
+    """The spectral dimension has the rows; the first one if there are two, and neither has a known name.
 
     The other dimensions are those of an image, whose pixels are the columns in the order of these dimensions.
     Entries equal to the attribute `_FillValue` are missing, and so is NaN if xarray has put it in the place
@@ -189,16 +222,19 @@ def from_xarray(M: Any, name: str) -> Container:
     """
     if M.ndim < 2:
         raise ValueError(f"{name} must have 2 dimension(s), got shape {M.shape}.")
-    rows = M.dims[0] if M.ndim == 2 else spectral_dimension(M, name)
+    known = [dim for dim in M.dims if str(dim).lower() in SPECTRAL]
+    rows = M.dims[0] if M.ndim == 2 and len(known) != 1 else spectral_dimension(M, name)
     columns = tuple(dim for dim in M.dims if dim != rows)
     ordered = M.transpose(rows, *columns)
     shape = tuple(int(size) for size in ordered.shape[1:])
     array = flat_columns(ordered)
-    missing = missing_value(M)
+    missing = missing_values(M, name)
+    label = "anchor" if "anchor" not in M.dims else "anchor_"
 
-    def complete(axis: int) -> Bools:
-        present = ~np.isnan(array) if np.isnan(missing) else array != array.dtype.type(missing)
-        found: Bools = np.asarray(present.all(axis=1 - axis))
+    def complete(axis: int, others: Ints | None) -> Bools:
+        entries = along(array, 1 - axis, others)
+        present = [~np.isnan(entries) if np.isnan(v) else entries != array.dtype.type(v) for v in missing]
+        found: Bools = np.asarray(reduce(and_, present).all(axis=1 - axis))
         return found
 
     def column_name(j: int) -> str:
@@ -213,28 +249,28 @@ def from_xarray(M: Any, name: str) -> Container:
 
         places = np.unravel_index(np.asarray(indices), shape)
         wanted = {
-            dim: xarray.DataArray(place, dims="anchor") for dim, place in zip(columns, places, strict=True)
+            dim: xarray.DataArray(place, dims=label) for dim, place in zip(columns, places, strict=True)
         }
-        return M.isel(wanted).transpose(rows, "anchor")
+        return M.isel(wanted).transpose(rows, label)
 
     def wrap(H: Any) -> Any:
         import xarray
 
         fitting = {
-            key: value
-            for key, value in M.coords.items()
-            if set(value.dims) <= set(columns) and key != "anchor"
+            key: value for key, value in M.coords.items() if set(value.dims) <= set(columns) and key != label
         }
         return xarray.DataArray(
-            H.reshape((H.shape[0], *shape)), dims=("anchor", *columns), coords=fitting, name="weights"
+            H.reshape((H.shape[0], *shape)), dims=(label, *columns), coords=fitting, name="weights"
         )
 
     return Container(
         array,
         row_name=lambda i: coordinate(M, rows, i),
         column_name=column_name,
-        complete=None if missing is None else complete,
+        complete=complete if missing else None,
         shape=shape,
+        dims=columns,
+        spectral=bool(known),
         take=take,
         wrap=wrap,
     )
@@ -268,16 +304,24 @@ def flat_columns(ordered: Any) -> Any:
     return flattened(data) if is_lazy(data) else data.reshape(data.shape[0], -1)
 
 
-def missing_value(M: Any) -> Any:
-    """Return the number that marks missing entries of a labelled array; None if there is none."""
-    if M.attrs.get("_FillValue") is None:
-        declared = M.encoding.get("_FillValue") is not None and M.dtype.kind == "f"
-        return np.nan if declared else None
-    value = float(np.asarray(M.attrs["_FillValue"]))
+def missing_values(M: Any, name: str) -> list[float]:
+    """Return the numbers that mark missing entries of a labelled array, of those that its type can hold."""
+    declared = [M.attrs[key] for key in ("_FillValue", "missing_value") if M.attrs.get(key) is not None]
+    if not declared:
+        masked = any(M.encoding.get(key) is not None for key in ("_FillValue", "missing_value"))
+        return [np.nan] if masked and M.dtype.kind == "f" else []
+    try:
+        values = np.concatenate([np.ravel(np.asarray(value, dtype=np.float64)) for value in declared])
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} has the fill value {str(declared[0])[:40]!r}, which is not a number: correct it in "
+            f"{name}.attrs."
+        ) from None
     if M.dtype.kind == "f":
-        return value
+        return [float(value) for value in values]
     limits = np.iinfo(M.dtype) if M.dtype.kind in "iu" else None
-    return value if limits and value.is_integer() and limits.min <= value <= limits.max else None
+    fitting = (v for v in values if limits and float(v).is_integer() and limits.min <= v <= limits.max)
+    return [float(value) for value in fitting]
 
 
 READERS: dict[tuple[str, str], Callable[[Any, str], Container]] = {

@@ -132,6 +132,10 @@ class Matrix(ABC):
         """Whether the columns are few, and too long to be held, so that only their products are."""
         return False
 
+    def refusing_negative(self, refuse: Callable[[Any], Any]) -> "Matrix":
+        """Return the matrix; in chunks, one that calls `refuse` with the values of columns that are read."""
+        return self
+
     def products_with(self, Q: Floats) -> Floats:
         """Return QᵀM of a matrix that is tall; one pass over its rows."""
         raise NotImplementedError

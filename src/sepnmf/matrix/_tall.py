@@ -4,6 +4,7 @@ Their columns are too long to be held. Distances and angles between them are all
 one pass adds up; an n × n matrix with the same products stands for M in methods.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -17,6 +18,8 @@ from sepnmf.matrix._dense import Dense
 from sepnmf.matrix._matrix import Negative
 from sepnmf.matrix._reducers import first_position
 from sepnmf.matrix._sparse import as_in_memory
+
+Located = Callable[[tuple[int, int] | None], tuple[int, int] | None]
 
 LONG = 25_000  # rows; two thousand columns of more cannot be held
 FEW = 4000  # columns; of more, n × n products take more than 128 MB
@@ -82,13 +85,16 @@ def is_tall(array: Any) -> bool:
     return bool(m > LONG and n <= FEW and array.numblocks[0] > 1)
 
 
-def with_few_rows(array: Any, negative: Negative, kept: Ints | None) -> FewRows:
-    """Return an n × n matrix with the products of the columns that are kept; one pass over the rows."""
+def with_few_rows(array: Any, negative: Negative, kept: Ints | None, located: Located) -> FewRows:
+    """Return an n × n matrix with the products of the columns that are kept; one pass over the rows.
+
+    `located` returns row and column of an entry as the caller counts them.
+    """
     found = summed(array, products_of_rows, negative, kept)
     if found.bad[0]:
-        raise ValueError(not_finite("M", *found.bad))
+        raise ValueError(not_finite("M", found.bad[0], located(found.bad[1])))
     if found.negative[0] and negative == "error":
-        raise ValueError(negative_entries(*found.negative))
+        raise ValueError(negative_entries(found.negative[0], located(found.negative[1])))
     if not np.isfinite(found.gram).all():
         raise ValueError("M has entries whose squares leave the range of float64: scale M.")
     values, vectors = np.linalg.eigh(found.gram)
@@ -101,6 +107,13 @@ def with_few_rows(array: Any, negative: Negative, kept: Ints | None) -> FewRows:
 def products_with(array: Any, Q: Floats, negative: Negative, kept: Ints | None) -> Floats:
     """Return QᵀM of the columns that are kept; one pass over the rows."""
     found: Floats = summed(array, products_with_rows, negative, kept, Q)
+    bad = np.flatnonzero(~np.isfinite(found).all(axis=0))
+    if bad.size:
+        column = int(bad[0] if kept is None else kept[bad[0]])
+        raise ValueError(
+            f"M has NaN or infinite entries in {bad.size} column(s), the first is column {column}: leave "
+            "their columns out with mask=, or replace them."
+        )
     return found
 
 
@@ -181,7 +194,7 @@ def products_of_rows(block: Dense, start: int, negative: Negative, kept: Ints | 
         place = first_position(found)
         if place is None:
             return 0, None
-        return len(found), (place[0] + start, int(place[1] if kept is None else kept[place[1]]))
+        return len(found), (place[0] + start, place[1])
 
     finite = np.isfinite(stored.values.sum(dtype=np.float64))
     below = stored.values.size and stored.values.min() < 0

@@ -126,6 +126,8 @@ class Method:
         given = as_matrix(M, negative, mask=mask, row_mask=row_mask)
         r = check_rank(r, given.shape[1])
         matrix = given.bare().with_few_rows()
+        if given.columns is not None:
+            options = given.columns.used_options(options)
         if not matrix.lazy:
             sel = self.function(matrix, r, *args, **options)
         elif self.in_chunks is not None:

@@ -96,6 +96,7 @@ def estimate_rank(
     random_state: Seed = 0,
     n_jobs: int | None = None,
     mask: ArrayLike | None = None,
+    row_mask: ArrayLike | None = None,
 ) -> RankEstimate:
     """Estimate how many anchors explain M, or between which numbers that lies.
 
@@ -119,6 +120,8 @@ def estimate_rank(
         Threads, by default all cores.
     mask : array_like of bool of shape (n,), optional
         Whether each column is used.
+    row_mask : array_like of bool of shape (m,), optional
+        Whether each row is used.
 
     Returns
     -------
@@ -138,7 +141,7 @@ def estimate_rank(
     (7, 7)
     """
     check_count(most, "most", least=2)
-    data = as_matrix(M, negative, mask=mask).bare().sampled(random_state).in_range()
+    data = as_matrix(M, negative, mask=mask, row_mask=row_mask).bare().sampled(random_state).in_range()
     m, n = data.height, data.shape[1]
     options: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs}
     squares = squared_spectrum(data)
