@@ -348,7 +348,9 @@ def test_the_number_of_components_can_be_estimated():
     model = sepnmf.SeparableNMF("auto").fit(M.T)
     assert model.n_components_ == 4
     assert model.components_.shape == (4, 12)
-    with pytest.raises(ValueError, match=r"n_components.*'auto', got 'many'"):
+    with pytest.raises(
+        ValueError, match=r'n_components, unless it is "auto", must be an integer.*got .many.'
+    ):
         sepnmf.SeparableNMF("many").fit(M.T)
 
 

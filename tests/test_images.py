@@ -13,6 +13,7 @@ from scipy import io, sparse
 from spectral.io import envi as spectral_envi
 
 import malformed_images
+import sepnmf
 from sepnmf.io import Data, read
 from sepnmf.io import _nodata as nodata_module
 from sepnmf.io._axes import axes_by_name
@@ -704,3 +705,10 @@ def test_bombs_among_images_are_refused_before_they_grow(bad_files):
         "assert grown < 200_000, grown  # KiB\n"
     )
     subprocess.run([sys.executable, "-c", code, *map(str, bombs)], check=True)
+
+
+def test_anchors_of_a_file_have_names(tmp_path):
+    np.save(tmp_path / "scene.npy", np.random.default_rng(0).random((3, 4, 6)))
+    for data in (read(tmp_path / "scene.npy"), read(tmp_path / "scene.npy", in_parts=True)):
+        sel = sepnmf.select(data.matrix(), 2, "spa")
+        assert list(sel.names) == data.column_labels(sel.anchors)

@@ -145,3 +145,12 @@ def test_the_explanation_says_when_there_is_nothing_to_tell():
     assert explanation == "1 anchor: the data look like noise alone."
     explanation = sepnmf.estimate_rank(np.random.default_rng(0).random((4, 3))).explanation
     assert explanation == "1 to 3 anchors: the data are too few to tell."
+
+
+def test_noise_of_counts_is_not_taken_for_hundreds_of_anchors():
+    rng = np.random.default_rng(0)
+    programmes = rng.gamma(0.3, 1.0, (700, 4))
+    rates = programmes / programmes.sum(axis=0) @ rng.dirichlet(np.full(4, 0.3), 700).T
+    counts = rng.poisson(5000 * rates).astype(float)
+    assert white_rank(squared_spectrum(Dense(counts)), 700, 700)[0] > 100
+    assert sepnmf.estimate_rank(counts).high <= 15

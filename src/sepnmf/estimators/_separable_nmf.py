@@ -9,7 +9,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from sepnmf._typing import Floats
-from sepnmf._validation import check_choice, check_count
+from sepnmf._validation import check_count
 from sepnmf.estimators._base import ACCEPTED, AnchorEstimator, RandomState
 from sepnmf.least_squares import nnls, residual_norm
 from sepnmf.matrix import Matrix, MatrixLike, Negative, is_lazy, lazy_array
@@ -113,10 +113,8 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         return self._weights(self._fit(X))
 
     def _fit(self, X: MatrixLike) -> Matrix:
-        if isinstance(self.n_components, str):
-            check_choice(self.n_components, "n_components, if it is not an integer,", ("auto",))
-        else:
-            check_count(self.n_components, "n_components")
+        if self.n_components != "auto":
+            check_count(self.n_components, 'n_components, unless it is "auto",')
         matrix = self._matrix(X, "rows", reset=True)
         r, n_samples = self.n_components, matrix.shape[1]
         if r != "auto" and int(r) > n_samples:

@@ -78,7 +78,8 @@ class Data:
 
     def matrix(self, negative: Negative = "error") -> Matrix:
         """Return the rows and columns that are used, as `sepnmf.matrix.as_matrix` checks them."""
-        return as_matrix(self.M, negative, mask=self.mask, row_mask=self.row_mask)
+        matrix = as_matrix(self.M, negative, mask=self.mask, row_mask=self.row_mask)
+        return matrix.named(self.column_label)
 
     def used_row_names(self) -> tuple[str, ...]:
         """Return the names of the rows that are used; empty if there are none."""

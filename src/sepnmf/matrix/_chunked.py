@@ -120,10 +120,13 @@ class Chunked(Matrix):
         other.changes = (*self.changes, *changes)
         return other
 
-    def bare(self) -> "Chunked":
+    def with_columns(self, columns: Columns | None) -> "Chunked":
         other = copy(self)
-        other.columns = None
+        other.columns = columns
         return other
+
+    def bare(self) -> "Chunked":
+        return self.with_columns(None)
 
     def normalised(self, kind: str) -> "Chunked":
         return self if kind == "none" else self.changed(methodcaller("normalised", kind))

@@ -141,6 +141,9 @@ class Dense(Matrix):
     def part(self, columns: Ints | slice) -> Self:
         return replace(self, array=self.array[:, columns], columns=None)
 
+    def with_columns(self, columns: Columns) -> Self:
+        return replace(self, columns=columns)
+
     def bare(self) -> Self:
         return self if self.columns is None else replace(self, columns=None)
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -71,6 +72,15 @@ class Matrix(ABC):
     def at(self, indices: Ints) -> Floats:
         """Return columns with the caller's indices, as a dense array in float64."""
         return self.take(self.positions(indices))
+
+    @abstractmethod
+    def with_columns(self, columns: Columns) -> Self:
+        """Return the matrix with other knowledge about the caller's columns."""
+
+    def named(self, name_of: Callable[[int], str]) -> Self:
+        """Return the matrix with names for the caller's columns."""
+        known = Columns(self.shape[1]) if self.columns is None else self.columns
+        return self.with_columns(replace(known, name_of=name_of))
 
     @abstractmethod
     def bare(self) -> Self:

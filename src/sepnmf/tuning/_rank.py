@@ -14,6 +14,7 @@ from sepnmf.tuning._auto import auto
 from sepnmf.tuning._residual_curve import residual_curve
 
 FEWEST = 8  # singular values; fewer do not tell noise from the rest
+MANY = 100  # singular values; more stand out of noise that is not white, such as that of counts
 STRONG = 3  # times what late anchors gain
 EXACT = 1e-6  # fraction of the norm of the data that is called nothing
 
@@ -151,7 +152,7 @@ def estimate_rank(
         if k == 0:
             return RankEstimate(1, 1, "No singular value stands out of white noise.", spectrum)
         noise = m * noise_variance(squares, m, n, k)
-        believable = 2 * k <= len(squares) or noise == 0
+        believable = (2 * k <= len(squares) and k <= MANY) or noise == 0
         for r in range(k, min(k + max(3, k // 4), n) + 1) if believable else ():
             anchors = auto(data, r, negative="allow", normalize="none", **options).anchors
             left = unexplained(data, data.take(anchors))
