@@ -69,7 +69,8 @@ def test_big_endian_utf_16_is_read(tmp_path):
         ("A;2,5\nB;4,5\n", [[2.5], [4.5]], ("A", "B"), ()),
         ("1,5\n2,5\n", [[1, 5], [2, 5]], (), ()),  # in a comma file, two cells
         ("0,5;-1,25e-3\n", [[0.5, -1.25e-3]], (), ()),
-        ("nm;400,5;401,5\n1;2;3\n", [[1, 2, 3]], (), ("nm", "400,5", "401,5")),
+        ("id;400,5;401,5\n1;2;3\n", [[1, 2, 3]], (), ("id", "400,5", "401,5")),
+        ("nm;400,5;401,5\n1;2;3\n", [[2, 3]], ("1",), ("400,5", "401,5")),
         ("400,5;401,5\n1;2\n", [[400.5, 401.5], [1, 2]], (), ()),  # not a header
         ("400,5;1\n401;2\n", [[400.5, 1], [401, 2]], (), ()),  # not an index
         ("1;2\n" * 100 + "3;4,5\n", [[1, 2]] * 100 + [[3, 4.5]], (), ()),
@@ -152,7 +153,8 @@ def test_what_numpy_writes_as_text_is_read(tmp_path, suffix):
     [
         ("  1   2\n 3\t4 \n", [[1, 2], [3, 4]], (), ()),
         ("# x\n\n1 2 # first\n# y\n3 4\n", [[1, 2], [3, 4]], (), ()),
-        ("nm a b\n400 1 2\n", [[400, 1, 2]], (), ("nm", "a", "b")),
+        ("id a b\n400 1 2\n", [[400, 1, 2]], (), ("id", "a", "b")),
+        ("nm a b\n400 1 2\n", [[1, 2]], ("400",), ("a", "b")),
         (
             'name a "b c"\n"first row" 1 2\nsecond 3 4\n',
             [[1, 2], [3, 4]],
@@ -190,6 +192,70 @@ def test_dat_beside_an_envi_header_is_an_image(tmp_path):
     fields = "samples = 3\nlines = 4\nbands = 2\ndata type = 4\ninterleave = bsq\nbyte order = 0\n"
     (tmp_path / "a.hdr").write_text(f"ENVI\n{fields}header offset = 0\nfile type = ENVI Standard\n")
     assert read(tmp_path / "a.dat").image_shape == (4, 3)
+
+
+# A first column of numbers.
+
+
+@pytest.mark.parametrize(
+    ("heading", "unit"),
+    [
+        ("wavelength_nm", "nm"),
+        ("Wellenlänge/nm", "nm"),
+        ("Wavelengths [µm]", "µm"),
+        ("WAVELENGTH (nm)", "nm"),
+        ("wavelength", ""),
+        ("λ in nm", "nm"),
+        ("λ / nm", "nm"),
+        ("um", "um"),
+        ("µm", "µm"),
+        ("\u03bcm", "\u03bcm"),
+        ("Raman shift (cm-1)", None),
+        ("Wellenzahl", None),
+        ("cm^-1", None),
+        ("m/z", None),
+        ("retention_time_min", None),
+        ("ppm", None),
+        ("2Theta [°]", None),
+    ],
+)
+def test_a_first_column_whose_heading_names_an_axis_is_no_sample(tmp_path, heading, unit):
+    data = read(write(tmp_path, f"{heading};A;B\n400;1;2\n412,5;3;1\n"))
+    np.testing.assert_array_equal(data.M, [[1, 2], [3, 1]])
+    assert (data.row_names, data.column_names) == (("400", "412,5"), ("A", "B"))
+    assert data.wavelengths == (() if unit is None else (400.0, 412.5))
+    assert data.wavelength_unit == (unit or "")
+    said = f"The first column, {heading!r}, is taken as names of the rows; --no-index makes it data."
+    assert said in data.assumptions
+    given = read(write(tmp_path, f"{heading};A;B\n400;1;2\n412,5;3;1\n"), index=True)
+    assert given.wavelengths == data.wavelengths
+    assert said not in given.assumptions
+    assert read(tmp_path / "a.csv", index=False).M.shape == (2, 3)
+
+
+@pytest.mark.parametrize("heading", ["id", "x", "timer", "lambda phage", "energy drink", "A/nm"])
+def test_a_first_column_with_another_heading_is_data(tmp_path, heading):
+    data = read(write(tmp_path, f"{heading},A\n400,1\n500,3\n"))
+    assert (data.M.shape, data.assumptions) == ((2, 2), ())
+
+
+@pytest.mark.parametrize("first", [[400, 402, 404.001, 406, 408], [9, 8, 7, 6, 5]])
+def test_a_first_column_of_equal_steps_names_the_rows(tmp_path, first):
+    other = RNG.random((5, 2))
+    np.savetxt(tmp_path / "a.csv", np.column_stack([first, other]), delimiter=",")
+    data = read(tmp_path / "a.csv")
+    np.testing.assert_array_equal(data.M, other)
+    assert data.assumptions == ("The first column is taken as names of the rows; --no-index makes it data.",)
+    np.savetxt(tmp_path / "a.csv", np.column_stack([first, other])[:4], delimiter=",")  # too few
+    assert read(tmp_path / "a.csv").M.shape == (4, 3)
+    np.savetxt(tmp_path / "a.csv", np.column_stack([first, other, np.arange(5)]), delimiter=",")
+    assert read(tmp_path / "a.csv").M.shape == (5, 4)
+
+
+def test_a_first_column_without_a_heading_is_read_as_before(tmp_path):
+    data = read(write(tmp_path, ",A\n400,1\n500,3\n"))
+    assert (data.row_names, data.assumptions) == (("400", "500"), ())
+    assert read(write(tmp_path, "400\n401\n402\n403\n404\n405\n", "a.txt")).M.shape == (6, 1)
 
 
 # Names.

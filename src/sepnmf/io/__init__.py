@@ -97,7 +97,8 @@ def read(
         obsm; by default X.
     header, index : bool, optional
         Whether the first line and the first column of a .csv, .tsv or text file contain names; by default,
-        this is detected from whether they are numbers.
+        this is detected from whether they are numbers. A first column of numbers that is an axis, by its
+        heading ("wavelength_nm") or its equal steps, names the rows.
     decimal : {".", ","}, optional
         Decimal separator of a .csv, .tsv or text file; by default, this is detected, as is what separates
         cells: commas, semicolons or tabs, in text files also spaces.

@@ -10,6 +10,7 @@ import numpy as np
 
 from sepnmf._typing import Floats
 from sepnmf._validation import check_choice
+from sepnmf.io._axis_column import axis_of, is_axis
 from sepnmf.io._data import Data
 from sepnmf.io._dialect import (
     DECIMAL_COMMA,
@@ -125,9 +126,15 @@ class Table:
 
     def data(self, index: bool | None, sure: bool = False) -> Data:
         """Return the table as data; refuse marks in numbers that could separate thousands, unless `sure`."""
-        file, dialect = self.file, self.dialect
+        file, dialect, said = self.file, self.dialect, ""
+        heading = self.first[0] if self.header else ""
+        named, unit = axis_of(heading)
         if index is None:
-            index = (self.header and self.first[0] == "") or not all(map(looks_numeric, self.labels))
+            index = (self.header and heading == "") or not all(map(looks_numeric, self.labels))
+            if not index and len(self.first) > 1 and (named or is_axis(self.M)):
+                index = True
+                which = f", {heading[:40]!r}," if heading else ""
+                said = f"The first column{which} is taken as names of the rows; --no-index makes it data."
         if not index and not all(map(dialect.is_number, self.labels)):
             found = diagnosis(file, dialect, self.header, index=False)
             raise found or ValueError(f"{file.name} is not a table.")
@@ -143,12 +150,17 @@ class Table:
                 f"{file.name} has {mark} in numbers that may be decimal {mark} or separate thousands: "
                 f'give decimal="{dialect.decimal}" for the former, or remove them for the latter.'
             )
+        # If the other headings are numbers, the first may name them instead.
+        measured = index and unit is not None and not all(map(dialect.is_number, self.first[1:]))
+        measured = measured and bool(np.isfinite(self.M[:, 0]).all())
         return Data(
             M=self.M[:, 1:] if index else self.M,
             file=file,
             row_names=tuple(self.labels) if index else (),
             column_names=tuple(self.first[1:] if index else self.first) if self.header else (),
-            assumptions=dialect.assumptions,
+            wavelengths=tuple(self.M[:, 0].tolist()) if measured else (),
+            wavelength_unit=(unit or "") if measured else "",
+            assumptions=(*dialect.assumptions, said) if said else dialect.assumptions,
         )
 
 
