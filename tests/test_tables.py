@@ -258,6 +258,58 @@ def test_a_first_column_without_a_heading_is_read_as_before(tmp_path):
     assert read(write(tmp_path, "400\n401\n402\n403\n404\n405\n", "a.txt")).M.shape == (6, 1)
 
 
+# Cells without a number.
+
+
+@pytest.mark.parametrize("gap", ["", "NA", "n.d.", "NaN", "n/a"])
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_columns_with_missing_cells_are_left_out_if_it_is_asked_for(tmp_path, gap, decimal):
+    frame = pd.DataFrame(M, columns=list("abcdefg"), index=ROWS)
+    frame.iloc[2, 3] = frame.iloc[4, 6] = np.nan
+    frame.to_csv(tmp_path / "a.csv", sep=";", decimal=decimal, na_rep=gap)
+    data = read(tmp_path / "a.csv", nodata="nan")
+    np.testing.assert_array_equal(data.M, frame)
+    assert data.row_names == tuple(ROWS)
+    np.testing.assert_array_equal(data.mask, [1, 1, 1, 0, 1, 1, 0])
+    assert data.left_out == ("2 of 7 columns are left out: nodata (NaN).",)
+    if gap != "NaN":
+        with pytest.raises(
+            ValueError, match=rf"has '{gap}' in line 4, cell 5: .* --nodata nan .* missing cells"
+        ):
+            read(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a;b;;\nx;1,5;;\ny;2,5;;\n;;;\n",
+        "a;b\nx;1,5;;\ny;2,5;;\n",
+        "a;b;;\nx;1,5\ny;2,5\n",
+        ";;\na;b;\n;;\nx;1,5; \ny;2,5;\n",
+    ],
+)
+def test_blank_columns_and_lines_that_spreadsheets_add_are_dropped(tmp_path, text):
+    data = read(write(tmp_path, text))
+    np.testing.assert_array_equal(data.M, [[1.5], [2.5]])
+    assert (data.row_names, data.column_names) == (("x", "y"), ("b",))
+
+
+def test_a_last_column_with_one_number_is_not_dropped(tmp_path):
+    path = write(tmp_path, "a,b,\n1,2,\n3,4,5\n")
+    with pytest.raises(ValueError, match=r"has '' in line 2, cell 3: expected a number; pass --nodata nan"):
+        read(path)
+    assert read(path, nodata="nan").column_names == ("a", "b", "")
+
+
+def test_a_column_of_text_is_named_and_a_word_elsewhere_is_not_missing(tmp_path):
+    path = write(tmp_path, "s,who,x\np,Anna,1\nq,Ben,2\n")
+    with pytest.raises(ValueError, match=r"'Anna' in line 2, cell 2: .* the whole column is text: remove it"):
+        read(path, nodata="nan")
+    path = write(tmp_path, "s,x,y\np,<0.01,1\nq,3,2\n")
+    with pytest.raises(ValueError, match=r"has '<0\.01' in line 2, cell 2: expected a number\.$"):
+        read(path, nodata="nan")
+
+
 # Names.
 
 

@@ -164,7 +164,8 @@ def load_counts(file: Path, vocabulary: Path | None, read: dict[str, Any]) -> "D
         data = work.load(file, **read)
     except ValueError as error:
         if file.suffix.lower() in (".csv", ".tsv") and "expected a number" in str(error):
-            raise UserError(f"{str(error)[:-1]}; --text-column NAME reads a column of texts.") from None
+            said = str(error).removesuffix(".").partition("; the whole column")[0]
+            raise UserError(f"{said}; --text-column NAME reads a column of texts.") from None
         raise
     if words is None or vocabulary is None:
         data = data if data.column_names else data.transposed()

@@ -116,7 +116,8 @@ def read(
     nodata : float or str, optional
         Number that means "no data", or "nan", in place of the one that the file declares. It is compared with
         the numbers in the file, before scale factors. Bands without data in all pixels that have data
-        somewhere are left out; then pixels without data in one of the other bands.
+        somewhere are left out; then pixels without data in one of the other bands. In tables, blank cells
+        and those such as NA and n.d. mean NaN.
     mask : path, optional
         A file with lines × samples numbers, or with one number per column. Where it is zero or NaN, pixels
         are left out.
@@ -166,6 +167,8 @@ def read(
     options = {name: value for name, value in named.items() if value is not None}
     for name in options:
         check_option(name, name, kind, path)
+    if nodata is not None and "missing" in signature(READERS[kind]).parameters:
+        options["missing"] = True
     if in_parts:
         check_option("in_parts", "large", kind, path)
     if memory is not None:
