@@ -310,6 +310,44 @@ def test_a_column_of_text_is_named_and_a_word_elsewhere_is_not_missing(tmp_path)
         read(path, nodata="nan")
 
 
+# What is no table, or not from its first line on.
+
+SPECTRA = "nm;A;B\n400,5;1;2\n401,5;3;4\n403,5;5;1\n"
+
+
+@pytest.mark.parametrize(
+    ("preamble", "line"),
+    [
+        ("Gerät: F-4500\nDatum: 12.03.2024\n\n", 4),
+        ("Device;F-4500;\nDate;12.03.2024;\n;;\n", 4),
+        ("Device;F-4500\n", 2),
+        ("Device;F-4500;USB\n", 2),
+        ("Number of spectra;2;;\n", 2),
+    ],
+)
+def test_lines_above_a_table_are_refused_with_the_line_at_which_it_begins(tmp_path, preamble, line):
+    expected = rf"^a\.csv seems to have a table from line {line} on: remove the lines above it\.$"
+    for nodata in (None, "nan"):
+        with pytest.raises(ValueError, match=expected):
+            read(write(tmp_path, preamble + SPECTRA), nodata=nodata)
+
+
+@pytest.mark.parametrize("place", [1, 2, 3, 4])
+def test_a_wrong_cell_does_not_make_a_preamble_of_the_lines_above(tmp_path, place):
+    lines = (SPECTRA + "404;1;1\n405;2;3\n").splitlines()
+    lines[place] = lines[place].rpartition(";")[0] + ";five"
+    with pytest.raises(
+        ValueError, match=rf"^a\.csv has 'five' in line {place + 1}, cell 3: expected a number"
+    ):
+        read(write(tmp_path, "\n".join(lines)))
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".XLS", ".ods"])
+def test_spreadsheets_are_refused_with_what_to_do(tmp_path, suffix):
+    with pytest.raises(ValueError, match=r"is a spreadsheet: save the sheet as CSV\.$"):
+        read(write(tmp_path, b"PK\x03\x04", f"a{suffix}"))
+
+
 # Names.
 
 

@@ -32,6 +32,8 @@ SAID_OF_ORDER = {
     "F": "Pixels are taken sample by sample (order F, as in MATLAB); --order C changes that.",
 }
 
+SHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
+
 __all__ = ["READERS", "Data", "read", "read_maps", "read_names", "write_cube"]
 
 READERS: dict[str, Callable[..., Data]] = {
@@ -157,6 +159,8 @@ def read(
     check_file(path)
     envi_header = envi_header_of(path)
     kind = kind_of(path) if envi_header is None else ".hdr"
+    if kind in SHEETS:
+        raise ValueError(f"{path.name} is a spreadsheet: save the sheet as CSV.")
     if kind not in READERS:
         raise ValueError(
             f"{path.name} has an unknown format: expected {', '.join(READERS)}, or an ENVI data file with "

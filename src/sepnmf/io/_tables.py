@@ -26,6 +26,7 @@ from sepnmf.io._dialect import (
     looks_numeric,
 )
 from sepnmf.io._guards import check_size, needed, one_line, parsing
+from sepnmf.io._preamble import check_preamble
 
 Decimal = Literal[".", ","]
 
@@ -41,14 +42,26 @@ def read_table(
     """Read a matrix from a .csv, .tsv or text file; names, delimiter and decimal separator are detected.
 
     With `missing`, cells without a number, such as blank ones, become NaN; otherwise they are refused.
-    Decimal commas may begin after the lines from which they are detected, so that a table that is none with
-    decimal points is read again.
     """
     if decimal is not None:
         check_choice(decimal, "decimal", (".", ","))
     dialect = dialect_of(file, decimal)
+    try:
+        return read_dialect(file, dialect, header, index, decimal is not None, missing)
+    except ValueError:
+        check_preamble(file, dialect)
+        raise
+
+
+def read_dialect(
+    file: Path, dialect: Dialect, header: bool | None, index: bool | None, sure: bool, missing: bool
+) -> Data:
+    """Read a table; `sure` is whether its decimal separator is known.
+
+    Decimal commas may begin after the lines from which they are detected, so that a table that is none with
+    decimal points is read again.
+    """
     commas = replace(dialect, decimal=",")
-    sure = decimal is not None
     if sure or dialect.decimal == ",":
         return Table(file, dialect, header, missing).data(index, sure)
     try:
