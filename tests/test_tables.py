@@ -337,7 +337,7 @@ def test_a_wrong_cell_does_not_make_a_preamble_of_the_lines_above(tmp_path, plac
     lines = (SPECTRA + "404;1;1\n405;2;3\n").splitlines()
     lines[place] = lines[place].rpartition(";")[0] + ";five"
     with pytest.raises(
-        ValueError, match=rf"^a\.csv has 'five' in line {place + 1}, cell 3: expected a number"
+        ValueError, match=rf"^a\.csv has 'five' in line {place + 1}, cell 3: expected"
     ):
         read(write(tmp_path, "\n".join(lines)))
 
