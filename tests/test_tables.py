@@ -336,9 +336,7 @@ def test_lines_above_a_table_are_refused_with_the_line_at_which_it_begins(tmp_pa
 def test_a_wrong_cell_does_not_make_a_preamble_of_the_lines_above(tmp_path, place):
     lines = (SPECTRA + "404;1;1\n405;2;3\n").splitlines()
     lines[place] = lines[place].rpartition(";")[0] + ";five"
-    with pytest.raises(
-        ValueError, match=rf"^a\.csv has 'five' in line {place + 1}, cell 3: expected"
-    ):
+    with pytest.raises(ValueError, match=rf"^a\.csv has 'five' in line {place + 1}, cell 3: expected"):
         read(write(tmp_path, "\n".join(lines)))
 
 

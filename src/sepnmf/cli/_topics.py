@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sepnmf.cli import _options as opt
 from sepnmf.cli import _work as work
 from sepnmf.cli._app import UserError, app
-from sepnmf.cli._commands import SELECT
+from sepnmf.cli._commands import ANCHORS
 from sepnmf.cli._options import Scale, Sign
 from sepnmf.cli._progress import stage
 from sepnmf.cli._result import show, write_page
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sepnmf._typing import Bools, Floats, Ints, Sparse
     from sepnmf.io import Data
 
-TOPICS = (*SELECT, "topics.csv", "documents.csv")
+TOPICS = (*ANCHORS, "topics.csv", "documents.csv")
 TOP_DOCUMENTS = 5  # per topic
 SHORT = 0.25  # of the median length: documents with fewer words are not listed
 
