@@ -131,7 +131,7 @@ def test_weights_of_many_columns_and_of_lazy_data_are_not_written(sepnmf_says, m
     assert {path.name for path in Path("o").iterdir()} == WRITTEN - {"weights.csv"}
     monkeypatch.setattr("sepnmf.io.limits", lambda _: {"large": 0, "chunk": 10**6})
     assert sepnmf_says(*words, "--memory", "1GB")[0] == 0
-    assert {path.name for path in Path("o").iterdir()} == {"anchors.csv", "anchors.json", "run.json"}
+    assert not {path.name for path in Path("o").iterdir()} & {"anchor_columns.csv", "weights.csv"}
 
 
 def test_the_history_is_written_as_data(sepnmf_says):
