@@ -31,6 +31,7 @@ from sepnmf.matrix import _chunked, as_matrix
 from sepnmf.registry import ready_methods
 
 LINES, SAMPLES, BANDS = 12, 10, 20
+WRITTEN = {"anchors.csv", "anchors.json", "anchor_columns.csv", "weights.csv", "run.json"}
 
 
 def planted(n=60, r=3, seed=0):
@@ -83,7 +84,54 @@ def test_select_speaks_json(sepnmf_says):
     code, out, _ = sepnmf_says("select", "M.npy", "-r", 3, "--json", "--method", "spa", "--out", "here")
     assert code == 0
     assert found(out) == true.tolist()
-    assert {path.name for path in Path("here").iterdir()} == {"anchors.csv", "anchors.json", "run.json"}
+    assert {path.name for path in Path("here").iterdir()} == WRITTEN
+
+
+@pytest.mark.parametrize("container", ["table", "sparse"])
+def test_select_writes_the_columns_of_the_anchors_and_the_weights(sepnmf_says, container):
+    M, true = planted()
+    if container == "sparse":
+        sparse.save_npz("M.npz", sparse.csc_array(M))
+        name, words = "M.npz", ()
+    else:
+        M[3, 7] = np.nan  # is left out
+        name, words = "M.csv", ("--nodata", "nan")
+        with open(name, "w") as stream:
+            csv.writer(stream).writerows(
+                [["", *(f"s{j}" for j in range(60))], *([f"b{i}", *row] for i, row in enumerate(M.tolist()))]
+            )
+    code, out, err = sepnmf_says("select", name, "-r", 3, "-m", "spa", "--json", "--out", "o", *words)
+    assert code == 0, err
+    anchors = [row["column"] for row in json.loads(out)["anchors"]]
+    assert sorted(anchors) == true.tolist()
+    assert 7 not in anchors
+    columns, weights = (
+        list(csv.reader(Path(f"o/{file}.csv").read_text().splitlines()))
+        for file in ("anchor_columns", "weights")
+    )
+    W = np.array([row[1:] for row in columns[1:]], float)
+    np.testing.assert_array_equal(W, M[:, anchors])
+    H = np.array([row[1:] for row in weights[1:]], float)
+    assert H.shape == (3, 60)
+    left = [] if container == "sparse" else [7]
+    np.testing.assert_array_equal(np.flatnonzero(np.isnan(H).any(axis=0)), left)
+    used = np.setdiff1d(np.arange(60), left)
+    np.testing.assert_allclose(W @ H[:, used], M[:, used], atol=1e-8)
+    if container == "table":
+        assert columns[0][1:] == [row[0] for row in weights[1:]] == [f"s{j}" for j in anchors]
+        assert weights[0][1:] == [f"s{j}" for j in range(60)]
+        assert [row[0] for row in columns[1:]] == [f"b{i}" for i in range(BANDS)]
+
+
+def test_weights_of_many_columns_and_of_lazy_data_are_not_written(sepnmf_says, monkeypatch):
+    np.save("M.npy", planted()[0])
+    words = ("select", "M.npy", "-r", 3, "-m", "spa", "--out", "o")
+    monkeypatch.setattr("sepnmf.cli._work.MOST_WEIGHTS", 59)
+    assert sepnmf_says(*words)[0] == 0
+    assert {path.name for path in Path("o").iterdir()} == WRITTEN - {"weights.csv"}
+    monkeypatch.setattr("sepnmf.io.limits", lambda _: {"large": 0, "chunk": 10**6})
+    assert sepnmf_says(*words, "--memory", "1GB")[0] == 0
+    assert not {path.name for path in Path("o").iterdir()} & {"anchor_columns.csv", "weights.csv"}
 
 
 def test_the_history_is_written_as_data(sepnmf_says):

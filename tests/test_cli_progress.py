@@ -14,8 +14,9 @@ from rich.progress import Progress
 
 import sepnmf
 from sepnmf.cli import _progress as progress
-from sepnmf.cli._work import harmless, write_csv
+from sepnmf.cli._work import write_csv
 from sepnmf.datasets import make_dirichlet
+from sepnmf.io._guards import harmless
 
 
 @pytest.fixture
@@ -230,3 +231,9 @@ def test_formulas_in_names_of_a_file_are_harmless_in_every_table(sepnmf_says):
         text = stream.read()
     assert ",'=a," in text
     assert ",'+b," in text
+    with open("o/anchor_columns.csv") as stream:
+        assert stream.read().splitlines()[1].startswith("'-row,")
+    with open("o/weights.csv") as stream:
+        lines = stream.read().splitlines()
+    assert lines[0] == ",'=a,'+b,'@c"
+    assert {line.split(",")[0] for line in lines[1:]} == {"'=a", "'+b"}

@@ -277,6 +277,24 @@ def test_named_rows_are_bars_largest_first():
     assert 'id="spectra"' in render(make_contents(data=measured))
 
 
+@pytest.mark.parametrize("names", [("3.5", "1", "2e0"), ("3,5", "1", "2,0")])
+def test_rows_named_by_numbers_are_an_axis(names):
+    columns = np.array([[30.0], [10.0], [20.0]])
+    page = render(bare(data=Data(Matrix(), Path("a"), row_names=names), anchor_columns=columns))
+    assert 'id="rows"' not in page
+    chart = blocks(page)[0]
+    (curve,) = chart["series"]
+    assert (curve["x"], curve["y"]) == ([1, 2, 3.5], [10, 20, 30])
+    assert chart["x"]["label"] == "row name"
+
+
+@pytest.mark.parametrize("names", [("1", "2", "x"), ("1", "2", "nan"), ("1", "2", "2"), ("1", "2", "1_0")])
+def test_rows_whose_names_are_not_different_numbers_are_bars(names):
+    columns = np.array([[30.0], [10.0], [20.0]])
+    page = render(bare(data=Data(Matrix(), Path("a"), row_names=names), anchor_columns=columns))
+    assert 'id="rows"' in page
+
+
 def test_wavelengths_are_put_in_order():
     data = Data(Matrix(), Path("a"), wavelengths=(3.0, 1.0, 2.0))
     page = render(bare(data=data, anchor_columns=np.array([[30.0], [10.0], [20.0]])))

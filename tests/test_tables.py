@@ -69,7 +69,8 @@ def test_big_endian_utf_16_is_read(tmp_path):
         ("A;2,5\nB;4,5\n", [[2.5], [4.5]], ("A", "B"), ()),
         ("1,5\n2,5\n", [[1, 5], [2, 5]], (), ()),  # in a comma file, two cells
         ("0,5;-1,25e-3\n", [[0.5, -1.25e-3]], (), ()),
-        ("nm;400,5;401,5\n1;2;3\n", [[1, 2, 3]], (), ("nm", "400,5", "401,5")),
+        ("id;400,5;401,5\n1;2;3\n", [[1, 2, 3]], (), ("id", "400,5", "401,5")),
+        ("nm;400,5;401,5\n1;2;3\n", [[2, 3]], ("1",), ("400,5", "401,5")),
         ("400,5;401,5\n1;2\n", [[400.5, 401.5], [1, 2]], (), ()),  # not a header
         ("400,5;1\n401;2\n", [[400.5, 1], [401, 2]], (), ()),  # not an index
         ("1;2\n" * 100 + "3;4,5\n", [[1, 2]] * 100 + [[3, 4.5]], (), ()),
@@ -152,7 +153,8 @@ def test_what_numpy_writes_as_text_is_read(tmp_path, suffix):
     [
         ("  1   2\n 3\t4 \n", [[1, 2], [3, 4]], (), ()),
         ("# x\n\n1 2 # first\n# y\n3 4\n", [[1, 2], [3, 4]], (), ()),
-        ("nm a b\n400 1 2\n", [[400, 1, 2]], (), ("nm", "a", "b")),
+        ("id a b\n400 1 2\n", [[400, 1, 2]], (), ("id", "a", "b")),
+        ("nm a b\n400 1 2\n", [[1, 2]], ("400",), ("a", "b")),
         (
             'name a "b c"\n"first row" 1 2\nsecond 3 4\n',
             [[1, 2], [3, 4]],
@@ -190,6 +192,158 @@ def test_dat_beside_an_envi_header_is_an_image(tmp_path):
     fields = "samples = 3\nlines = 4\nbands = 2\ndata type = 4\ninterleave = bsq\nbyte order = 0\n"
     (tmp_path / "a.hdr").write_text(f"ENVI\n{fields}header offset = 0\nfile type = ENVI Standard\n")
     assert read(tmp_path / "a.dat").image_shape == (4, 3)
+
+
+# A first column of numbers.
+
+
+@pytest.mark.parametrize(
+    ("heading", "unit"),
+    [
+        ("wavelength_nm", "nm"),
+        ("Wellenlänge/nm", "nm"),
+        ("Wavelengths [µm]", "µm"),
+        ("WAVELENGTH (nm)", "nm"),
+        ("wavelength", ""),
+        ("λ in nm", "nm"),
+        ("λ / nm", "nm"),
+        ("um", "um"),
+        ("µm", "µm"),
+        ("\u03bcm", "\u03bcm"),
+        ("Raman shift (cm-1)", None),
+        ("Wellenzahl", None),
+        ("cm^-1", None),
+        ("m/z", None),
+        ("retention_time_min", None),
+        ("ppm", None),
+        ("2Theta [°]", None),
+    ],
+)
+def test_a_first_column_whose_heading_names_an_axis_is_no_sample(tmp_path, heading, unit):
+    data = read(write(tmp_path, f"{heading};A;B\n400;1;2\n412,5;3;1\n"))
+    np.testing.assert_array_equal(data.M, [[1, 2], [3, 1]])
+    assert (data.row_names, data.column_names) == (("400", "412,5"), ("A", "B"))
+    assert data.wavelengths == (() if unit is None else (400.0, 412.5))
+    assert data.wavelength_unit == (unit or "")
+    said = f"The first column, {heading!r}, is taken as names of the rows; --no-index makes it data."
+    assert said in data.assumptions
+    given = read(write(tmp_path, f"{heading};A;B\n400;1;2\n412,5;3;1\n"), index=True)
+    assert given.wavelengths == data.wavelengths
+    assert said not in given.assumptions
+    assert read(tmp_path / "a.csv", index=False).M.shape == (2, 3)
+
+
+@pytest.mark.parametrize("heading", ["id", "x", "timer", "lambda phage", "energy drink", "A/nm"])
+def test_a_first_column_with_another_heading_is_data(tmp_path, heading):
+    data = read(write(tmp_path, f"{heading},A\n400,1\n500,3\n"))
+    assert (data.M.shape, data.assumptions) == ((2, 2), ())
+
+
+@pytest.mark.parametrize("first", [[400, 402, 404.001, 406, 408], [9, 8, 7, 6, 5]])
+def test_a_first_column_of_equal_steps_names_the_rows(tmp_path, first):
+    other = RNG.random((5, 2))
+    np.savetxt(tmp_path / "a.csv", np.column_stack([first, other]), delimiter=",")
+    data = read(tmp_path / "a.csv")
+    np.testing.assert_array_equal(data.M, other)
+    assert data.assumptions == ("The first column is taken as names of the rows; --no-index makes it data.",)
+    np.savetxt(tmp_path / "a.csv", np.column_stack([first, other])[:4], delimiter=",")  # too few
+    assert read(tmp_path / "a.csv").M.shape == (4, 3)
+    np.savetxt(tmp_path / "a.csv", np.column_stack([first, other, np.arange(5)]), delimiter=",")
+    assert read(tmp_path / "a.csv").M.shape == (5, 4)
+
+
+def test_a_first_column_without_a_heading_is_read_as_before(tmp_path):
+    data = read(write(tmp_path, ",A\n400,1\n500,3\n"))
+    assert (data.row_names, data.assumptions) == (("400", "500"), ())
+    assert read(write(tmp_path, "400\n401\n402\n403\n404\n405\n", "a.txt")).M.shape == (6, 1)
+
+
+# Cells without a number.
+
+
+@pytest.mark.parametrize("gap", ["", "NA", "n.d.", "NaN", "n/a"])
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_columns_with_missing_cells_are_left_out_if_it_is_asked_for(tmp_path, gap, decimal):
+    frame = pd.DataFrame(M, columns=list("abcdefg"), index=ROWS)
+    frame.iloc[2, 3] = frame.iloc[4, 6] = np.nan
+    frame.to_csv(tmp_path / "a.csv", sep=";", decimal=decimal, na_rep=gap)
+    data = read(tmp_path / "a.csv", nodata="nan")
+    np.testing.assert_array_equal(data.M, frame)
+    assert data.row_names == tuple(ROWS)
+    np.testing.assert_array_equal(data.mask, [1, 1, 1, 0, 1, 1, 0])
+    assert data.left_out == ("2 of 7 columns are left out: nodata (NaN).",)
+    if gap != "NaN":
+        with pytest.raises(
+            ValueError, match=rf"has '{gap}' in line 4, cell 5: .* --nodata nan .* missing cells"
+        ):
+            read(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a;b;;\nx;1,5;;\ny;2,5;;\n;;;\n",
+        "a;b\nx;1,5;;\ny;2,5;;\n",
+        "a;b;;\nx;1,5\ny;2,5\n",
+        ";;\na;b;\n;;\nx;1,5; \ny;2,5;\n",
+    ],
+)
+def test_blank_columns_and_lines_that_spreadsheets_add_are_dropped(tmp_path, text):
+    data = read(write(tmp_path, text))
+    np.testing.assert_array_equal(data.M, [[1.5], [2.5]])
+    assert (data.row_names, data.column_names) == (("x", "y"), ("b",))
+
+
+def test_a_last_column_with_one_number_is_not_dropped(tmp_path):
+    path = write(tmp_path, "a,b,\n1,2,\n3,4,5\n")
+    with pytest.raises(ValueError, match=r"has '' in line 2, cell 3: expected a number; pass --nodata nan"):
+        read(path)
+    assert read(path, nodata="nan").column_names == ("a", "b", "")
+
+
+def test_a_column_of_text_is_named_and_a_word_elsewhere_is_not_missing(tmp_path):
+    path = write(tmp_path, "s,who,x\np,Anna,1\nq,Ben,2\n")
+    with pytest.raises(ValueError, match=r"'Anna' in line 2, cell 2: .* the whole column is text: remove it"):
+        read(path, nodata="nan")
+    path = write(tmp_path, "s,x,y\np,<0.01,1\nq,3,2\n")
+    with pytest.raises(ValueError, match=r"has '<0\.01' in line 2, cell 2: expected a number\.$"):
+        read(path, nodata="nan")
+
+
+# What is no table, or not from its first line on.
+
+SPECTRA = "nm;A;B\n400,5;1;2\n401,5;3;4\n403,5;5;1\n"
+
+
+@pytest.mark.parametrize(
+    ("preamble", "line"),
+    [
+        ("Gerät: F-4500\nDatum: 12.03.2024\n\n", 4),
+        ("Device;F-4500;\nDate;12.03.2024;\n;;\n", 4),
+        ("Device;F-4500\n", 2),
+        ("Device;F-4500;USB\n", 2),
+        ("Number of spectra;2;;\n", 2),
+    ],
+)
+def test_lines_above_a_table_are_refused_with_the_line_at_which_it_begins(tmp_path, preamble, line):
+    expected = rf"^a\.csv seems to have a table from line {line} on: remove the lines above it\.$"
+    for nodata in (None, "nan"):
+        with pytest.raises(ValueError, match=expected):
+            read(write(tmp_path, preamble + SPECTRA), nodata=nodata)
+
+
+@pytest.mark.parametrize("place", [1, 2, 3, 4])
+def test_a_wrong_cell_does_not_make_a_preamble_of_the_lines_above(tmp_path, place):
+    lines = (SPECTRA + "404;1;1\n405;2;3\n").splitlines()
+    lines[place] = lines[place].rpartition(";")[0] + ";five"
+    with pytest.raises(ValueError, match=rf"^a\.csv has 'five' in line {place + 1}, cell 3: expected"):
+        read(write(tmp_path, "\n".join(lines)))
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".XLS", ".ods"])
+def test_spreadsheets_are_refused_with_what_to_do(tmp_path, suffix):
+    with pytest.raises(ValueError, match=r"is a spreadsheet: save the sheet as CSV\.$"):
+        read(write(tmp_path, b"PK\x03\x04", f"a{suffix}"))
 
 
 # Names.

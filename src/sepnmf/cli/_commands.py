@@ -14,8 +14,9 @@ from sepnmf.cli._progress import stage
 from sepnmf.cli._result import COUNTED, show, write_page
 
 # Patterns of the files that the commands may write.
-SELECT = ("anchors.csv", "anchors.json", "history.csv", "report.html")
-UNMIX = (*SELECT, "abundances.*", "endmembers.*", "residual.png", "dominant.png")
+ANCHORS = ("anchors.csv", "anchors.json", "history.csv", "report.html")
+SELECT = (*ANCHORS, "anchor_columns.csv", "weights.csv")
+UNMIX = (*ANCHORS, "abundances.*", "endmembers.*", "residual.png", "dominant.png")
 COMPARE = ("comparison.csv", "comparison.json", "report.html")
 
 
@@ -50,7 +51,8 @@ def select(
 ) -> None:
     """Find the columns that explain all the others.
 
-    Prints the anchors with their names, scores and fit, and writes them to anchors.csv and anchors.json.
+    Prints the anchors with their names, scores and fit, and writes them to anchors.csv and anchors.json,
+    their columns to anchor_columns.csv, and the weights of all columns to weights.csv.
     """
     image_shape = None if picture is None else work.parse_shape(picture, "--picture")
     options = work.method_options(set_)
@@ -79,7 +81,10 @@ def select(
         content = work.record(
             data, sel, fit, axis=axis.value, normalize=normalize.value, seed=seed, options=options
         )
-        paths = work.write_anchors(folder, data, sel, content)
+        paths = [
+            *work.write_anchors(folder, data, sel, content),
+            *work.write_weights(folder, data, M, sel),
+        ]
         if report:
             W = work.anchor_columns(M, sel)
             paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, anchor_images=image_shape))

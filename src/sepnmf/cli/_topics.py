@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sepnmf.cli import _options as opt
 from sepnmf.cli import _work as work
 from sepnmf.cli._app import UserError, app
-from sepnmf.cli._commands import SELECT
+from sepnmf.cli._commands import ANCHORS
 from sepnmf.cli._options import Scale, Sign
 from sepnmf.cli._progress import stage
 from sepnmf.cli._result import show, write_page
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sepnmf._typing import Bools, Floats, Ints, Sparse
     from sepnmf.io import Data
 
-TOPICS = (*SELECT, "topics.csv", "documents.csv")
+TOPICS = (*ANCHORS, "topics.csv", "documents.csv")
 TOP_DOCUMENTS = 5  # per topic
 SHORT = 0.25  # of the median length: documents with fewer words are not listed
 
@@ -164,7 +164,8 @@ def load_counts(file: Path, vocabulary: Path | None, read: dict[str, Any]) -> "D
         data = work.load(file, **read)
     except ValueError as error:
         if file.suffix.lower() in (".csv", ".tsv") and "expected a number" in str(error):
-            raise UserError(f"{str(error)[:-1]}; --text-column NAME reads a column of texts.") from None
+            said = str(error).removesuffix(".").partition("; the whole column")[0]
+            raise UserError(f"{said}; --text-column NAME reads a column of texts.") from None
         raise
     if words is None or vocabulary is None:
         data = data if data.column_names else data.transposed()

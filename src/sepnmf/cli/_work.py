@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sepnmf.matrix import Matrix
     from sepnmf.selection import Selection
 
-FORMULA = ("=", "+", "-", "@")  # what formulas of spreadsheets begin with
+MOST_WEIGHTS = 20_000  # columns up to which their weights are written as a table
 
 
 def load(file: Path, *, shape: str | None = None, axis: Axis = Axis.columns, **options: Any) -> "Data":
@@ -264,26 +264,12 @@ def write_text(path: Path, text: str) -> Path:
 
 def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
     """Write a CSV file; texts that a spreadsheet would take for formulas begin with an apostrophe."""
+    from sepnmf.io._guards import harmless
+
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerows([harmless(cell) for cell in row] for row in (head, *rows))
     return write_text(path, text.getvalue())
-
-
-def harmless(cell: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula; numbers, also as texts, stay as they are."""
-    if not isinstance(cell, str) or not cell.lstrip().startswith(FORMULA) or is_number(cell):
-        return cell
-    return f"'{cell}"
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def write_json(path: Path, content: Any) -> Path:
@@ -312,3 +298,18 @@ def write_columns(path: Path, data: "Data", W: "Floats", labels: Sequence[str]) 
     return write_csv(
         path, [head, *labels], ([name, *row] for name, row in zip(names, W.tolist(), strict=True))
     )
+
+
+def write_weights(folder: Path, data: "Data", matrix: "Matrix", sel: "Selection") -> list[Path]:
+    """Write the anchors' columns and, of not too many columns, the weights; nothing of lazy data."""
+    if matrix.lazy:
+        return []
+    from sepnmf.io._cubes import write_table
+    from sepnmf.least_squares import nnls
+
+    W, labels = anchor_columns(matrix, sel), data.column_labels(sel.anchors)
+    paths = [write_columns(folder / "anchor_columns.csv", data, W, labels)]
+    if data.M.shape[1] <= MOST_WEIGHTS:
+        with stage("computing weights"):
+            paths.append(write_table(folder / "weights", nnls(W, matrix), data, labels))
+    return paths

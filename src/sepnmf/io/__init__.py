@@ -32,6 +32,8 @@ SAID_OF_ORDER = {
     "F": "Pixels are taken sample by sample (order F, as in MATLAB); --order C changes that.",
 }
 
+SHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
+
 __all__ = ["READERS", "Data", "read", "read_maps", "read_names", "write_cube"]
 
 READERS: dict[str, Callable[..., Data]] = {
@@ -97,7 +99,8 @@ def read(
         obsm; by default X.
     header, index : bool, optional
         Whether the first line and the first column of a .csv, .tsv or text file contain names; by default,
-        this is detected from whether they are numbers.
+        this is detected from whether they are numbers. A first column of numbers that is an axis, by its
+        heading ("wavelength_nm") or its equal steps, names the rows.
     decimal : {".", ","}, optional
         Decimal separator of a .csv, .tsv or text file; by default, this is detected, as is what separates
         cells: commas, semicolons or tabs, in text files also spaces.
@@ -115,7 +118,8 @@ def read(
     nodata : float or str, optional
         Number that means "no data", or "nan", in place of the one that the file declares. It is compared with
         the numbers in the file, before scale factors. Bands without data in all pixels that have data
-        somewhere are left out; then pixels without data in one of the other bands.
+        somewhere are left out; then pixels without data in one of the other bands. In tables, blank cells
+        and those such as NA and n.d. mean NaN.
     mask : path, optional
         A file with lines × samples numbers, or with one number per column. Where it is zero or NaN, pixels
         are left out.
@@ -155,6 +159,8 @@ def read(
     check_file(path)
     envi_header = envi_header_of(path)
     kind = kind_of(path) if envi_header is None else ".hdr"
+    if kind in SHEETS:
+        raise ValueError(f"{path.name} is a spreadsheet: save the sheet as CSV.")
     if kind not in READERS:
         raise ValueError(
             f"{path.name} has an unknown format: expected {', '.join(READERS)}, or an ENVI data file with "
@@ -165,6 +171,8 @@ def read(
     options = {name: value for name, value in named.items() if value is not None}
     for name in options:
         check_option(name, name, kind, path)
+    if nodata is not None and "missing" in signature(READERS[kind]).parameters:
+        options["missing"] = True
     if in_parts:
         check_option("in_parts", "large", kind, path)
     if memory is not None:

@@ -17,7 +17,7 @@ from sepnmf.io._data import Data
 from sepnmf.io._envi import INTERLEAVES, axes_of, data_beside, number, read_header, stored_envi
 from sepnmf.io._filling import appended, fill, nodata_of, order_of, replacing, write_pixels
 from sepnmf.io._geotiff import create_geotiff, opened, read_window
-from sepnmf.io._guards import needed
+from sepnmf.io._guards import harmless, needed
 from sepnmf.io._nodata import as_text
 from sepnmf.io._scene_maps import MAPS, in_whole_lines, write_netcdf, write_zarr_group
 from sepnmf.io._zarrs import is_zarr, open_zarr
@@ -286,12 +286,12 @@ def write_mat(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
 
 
 def write_table(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
-    """Write maps as a table with one row per map."""
+    """Write maps as a table with one row per map; no name is a formula of a spreadsheet."""
     path = appended(target, ".csv")
     headings = like.column_names or range(H.shape[1])
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
-        writer.writerow(["", *headings])
+        writer.writerow(["", *map(harmless, headings)])
         for name, row in zip(names, np.asarray(H), strict=True):
-            writer.writerow([name, *row.tolist()])
+            writer.writerow([harmless(name), *row.tolist()])
     return path

@@ -22,8 +22,9 @@ DELIMITER_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", WHITESPACE: "
 SAMPLE, SAMPLE_CELLS = 50, 20_000  # lines, and about so many cells, from which the delimiter is detected
 BLOCK = 2**20
 
-# Cells that mean a missing number. They are refused, but they are not taken for names.
+# Cells that mean a missing number. They are not taken for names.
 MISSING = frozenset({"", "#N/A", "<NA>", "N/A", "NA", "NULL", "None", "n/a", "null"})
+MISSING |= {"n.a.", "N.A.", "n.d.", "N.D.", "nd", "ND", "k.A."}
 
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*")
 THOUSANDS = re.compile(
@@ -100,11 +101,11 @@ class Dialect:
         return csv.reader(lines, delimiter=self.delimiter)
 
     def rows(self, file: Path) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number and the cells of each line that is not empty."""
+        """Yield the number and the cells of each line that has a cell which is not blank."""
         reader = self.cells(self.lines(file))
         try:
             for cells in reader:
-                if cells:
+                if is_filled(cells):
                     yield reader.line_num, [cell.strip() for cell in cells]
         except csv.Error as error:
             raise ValueError(f"{file.name} cannot be read as a table: {one_line(error)}.") from error
@@ -130,6 +131,22 @@ class Dialect:
     def original(self, cell: str) -> str:
         """Return a cell of a line of `with_points` as it is in the file."""
         return cell if self.decimal == "." else cell.translate(FROM_POINTS)
+
+
+def is_filled(cells: list[str]) -> bool:
+    """Return whether a cell of a line is not blank."""
+    return any(map(str.strip, cells))
+
+
+def filled_width(cells: list[str]) -> int:
+    """Return the number of cells without the blank ones at the end."""
+    return max((k for k, cell in enumerate(cells, start=1) if cell.strip()), default=0)
+
+
+def trimmed(rows: list[list[str]]) -> list[list[str]]:
+    """Return lines without the columns at the end that are blank in all of them."""
+    width = max(map(filled_width, rows), default=0)
+    return [cells[:width] for cells in rows]
 
 
 def is_float(cell: str) -> bool:
@@ -210,7 +227,7 @@ def sample(file: Path, dialect: Dialect) -> list[list[str]]:
                 break
     except ValueError:
         return []
-    return rows
+    return trimmed(rows)
 
 
 def delimiter_of(file: Path, dialect: Dialect, delimiters: str) -> str:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+FORMULA = ("=", "+", "-", "@")  # what formulas of spreadsheets begin with
+
 # A file may need 1 GiB of memory, or a hundred times its size on disk, but not more than is available.
 UNCHECKED_SIZE = 2**30
 MAX_RATIO = 100
@@ -99,3 +101,19 @@ def needed(module: str) -> Any:
         library = module.partition(".")[0]
         extra = EXTRAS.get(library, "files")
         raise ValueError(f"{library} is not installed: pip install 'sepnmf[{extra}]'.") from error
+
+
+def harmless(cell: Any) -> Any:
+    """Return a cell that no spreadsheet takes for a formula; numbers, also as texts, stay as they are."""
+    if not isinstance(cell, str) or not cell.lstrip().startswith(FORMULA) or is_plain_number(cell):
+        return cell
+    return f"'{cell}"
+
+
+def is_plain_number(text: str) -> bool:
+    """Return whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

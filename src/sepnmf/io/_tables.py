@@ -10,46 +10,69 @@ import numpy as np
 
 from sepnmf._typing import Floats
 from sepnmf._validation import check_choice
+from sepnmf.io._axis_column import axis_of, is_axis
 from sepnmf.io._data import Data
 from sepnmf.io._dialect import (
     DECIMAL_COMMA,
     DELIMITER_NAMES,
     IS_DECIMAL,
+    MISSING,
     THOUSANDS,
     WHITESPACE,
     Dialect,
     dialect_of,
+    filled_width,
+    is_filled,
     looks_numeric,
 )
 from sepnmf.io._guards import check_size, needed, one_line, parsing
+from sepnmf.io._preamble import check_preamble
 
 Decimal = Literal[".", ","]
 
 
 def read_table(
-    file: Path, *, header: bool | None = None, index: bool | None = None, decimal: Decimal | None = None
+    file: Path,
+    *,
+    header: bool | None = None,
+    index: bool | None = None,
+    decimal: Decimal | None = None,
+    missing: bool = False,
 ) -> Data:
     """Read a matrix from a .csv, .tsv or text file; names, delimiter and decimal separator are detected.
 
-    Decimal commas may begin after the lines from which they are detected, so that a table that is none with
-    decimal points is read again.
+    With `missing`, cells without a number, such as blank ones, become NaN; otherwise they are refused.
     """
     if decimal is not None:
         check_choice(decimal, "decimal", (".", ","))
     dialect = dialect_of(file, decimal)
-    commas = replace(dialect, decimal=",")
-    sure = decimal is not None
-    if sure or dialect.decimal == ",":
-        return Table(file, dialect, header).data(index, sure)
     try:
-        table = Table(file, dialect, header)
+        return read_dialect(file, dialect, header, index, decimal is not None, missing)
+    except ValueError:
+        check_preamble(file, dialect)
+        raise
+
+
+def read_dialect(
+    file: Path, dialect: Dialect, header: bool | None, index: bool | None, sure: bool, missing: bool
+) -> Data:
+    """Read a table; `sure` is whether its decimal separator is known.
+
+    Decimal commas may begin after the lines from which they are detected, so that a table that is none with
+    decimal points is read again.
+    """
+    commas = replace(dialect, decimal=",")
+    if sure or dialect.decimal == ",":
+        return Table(file, dialect, header, missing).data(index, sure)
+    try:
+        table = Table(file, dialect, header, missing)
         if not table.has_labels(commas):
             return table.data(index)
         failure = None
     except ValueError as error:
         failure = error
     try:
-        return Table(file, commas, header).data(index)
+        return Table(file, commas, header, missing).data(index)
     except ValueError as error:
         raise failure or error from None
 
@@ -69,13 +92,14 @@ class Table:
         The first cells of the other lines.
     """
 
-    def __init__(self, file: Path, dialect: Dialect, header: bool | None) -> None:
-        self.file, self.dialect = file, dialect
+    def __init__(self, file: Path, dialect: Dialect, header: bool | None, missing: bool = False) -> None:
+        self.file, self.dialect, self.missing = file, dialect, missing
         rows = [cells for _, cells in islice(dialect.rows(file), 2)]
         if not rows:
             raise ValueError(f"{file.name} is empty.")
         self.first = rows[0]
-        self.header = has_header(rows[0], rows[-1]) if header is None else header
+        named = rows[0][: filled_width(rows[0])]
+        self.header = has_header(named, rows[-1]) if header is None else header
         if self.header and len(rows) == 1:
             raise ValueError(f"{file.name} has a header but no rows.")
         self.labels: list[str] = []
@@ -84,35 +108,67 @@ class Table:
             with parsing(file, "a table"):
                 self.M = self.numbers()
         except ValueError as error:
-            raise diagnosis(file, dialect, self.header) or error from None
-        if self.M.shape[1] != len(self.first):
-            raise diagnosis(file, dialect, self.header) or ValueError(f"{file.name} is not a table.")
+            found = self.diagnosis()
+            if found is not None:
+                raise found from None
+            try:
+                with parsing(file, "a table"):
+                    self.M = self.numbers_and_gaps()
+            except ValueError:
+                raise error from None
+        width = self.M.shape[1]
+        if not is_filled(self.first[width:]):
+            self.first = self.first[:width]
+        if width != len(self.first):
+            raise self.diagnosis() or ValueError(f"{file.name} is not a table.")
 
     def has_labels(self, other: Dialect) -> bool:
         """Return whether the first cells of the lines are numbers in another dialect, but not in this."""
         own = self.dialect.is_number_or_missing
         return not all(map(own, self.labels)) and all(map(other.is_number, self.labels))
 
+    def diagnosis(self, index: bool = True) -> ValueError | None:
+        """Return an error about the first invalid line."""
+        return diagnosis(self.file, self.dialect, self.header, index, self.missing)
+
+    def below_header(self) -> Iterator[str]:
+        """Return the lines below the names of the columns."""
+        lines = self.dialect.lines(self.file)
+        if self.header:
+            next(filter(is_filled, self.dialect.cells(lines)))
+        return lines
+
+    def label(self, cell: str) -> float:
+        """Collect the first cell of a line, and return its number."""
+        self.labels.append(self.dialect.original(cell).strip())
+        return float(cell) if self.dialect.is_number(self.labels[-1]) else np.nan
+
     def numbers(self) -> Floats:
         """Parse the lines with NumPy, and collect the first cells."""
         dialect = self.dialect
-
-        def label(cell: str) -> float:
-            self.labels.append(dialect.original(cell).strip())
-            return float(cell) if dialect.is_number(self.labels[-1]) else np.nan
-
-        lines = dialect.lines(self.file)
-        if self.header:
-            next(filter(None, dialect.cells(lines)))
         return np.loadtxt(
-            self.noted(lines),
+            self.noted(self.below_header()),
             delimiter=None if dialect.delimiter == WHITESPACE else dialect.delimiter,
             comments="#" if dialect.comments else None,
             quotechar='"',
-            converters={0: label},
+            converters={0: self.label},
             ndmin=2,
             encoding="utf-8",
         )
+
+    def numbers_and_gaps(self) -> Floats:
+        """Parse the lines cell by cell: missing numbers are NaN, blank lines and last columns are dropped.
+
+        The lines must be those of a table, as `diagnosis` finds.
+        """
+        width = table_width(self.file, self.dialect)
+        self.first, self.labels = self.first[:width], []
+        rows = []
+        for cells in filter(is_filled, self.dialect.cells(self.noted(self.below_header()))):
+            written = self.dialect.original
+            others = [np.nan if written(cell).strip() in MISSING else float(cell) for cell in cells[1:width]]
+            rows.append(np.array([self.label(cells[0]), *others]))
+        return np.array(rows)
 
     def noted(self, lines: Iterator[str]) -> Iterator[str]:
         """Yield lines with decimal points; note whether marks in numbers could separate thousands."""
@@ -125,12 +181,18 @@ class Table:
 
     def data(self, index: bool | None, sure: bool = False) -> Data:
         """Return the table as data; refuse marks in numbers that could separate thousands, unless `sure`."""
-        file, dialect = self.file, self.dialect
+        file, dialect, said = self.file, self.dialect, ""
+        heading = self.first[0] if self.header else ""
+        named, unit = axis_of(heading)
         if index is None:
-            index = (self.header and self.first[0] == "") or not all(map(looks_numeric, self.labels))
-        if not index and not all(map(dialect.is_number, self.labels)):
-            found = diagnosis(file, dialect, self.header, index=False)
-            raise found or ValueError(f"{file.name} is not a table.")
+            index = (self.header and heading == "") or not all(map(looks_numeric, self.labels))
+            if not index and len(self.first) > 1 and (named or is_axis(self.M)):
+                index = True
+                which = f", {heading[:40]!r}," if heading else ""
+                said = f"The first column{which} is taken as names of the rows; --no-index makes it data."
+        valid = dialect.is_number_or_missing if self.missing else dialect.is_number
+        if not index and not all(map(valid, self.labels)):
+            raise self.diagnosis(index=False) or ValueError(f"{file.name} is not a table.")
         if index and len(self.first) == 1:
             raise ValueError(
                 f"{file.name} has no column of numbers: are its cells separated by "
@@ -143,12 +205,17 @@ class Table:
                 f"{file.name} has {mark} in numbers that may be decimal {mark} or separate thousands: "
                 f'give decimal="{dialect.decimal}" for the former, or remove them for the latter.'
             )
+        # If the other headings are numbers, the first may name them instead.
+        measured = index and unit is not None and not all(map(dialect.is_number, self.first[1:]))
+        measured = measured and bool(np.isfinite(self.M[:, 0]).all())
         return Data(
             M=self.M[:, 1:] if index else self.M,
             file=file,
             row_names=tuple(self.labels) if index else (),
             column_names=tuple(self.first[1:] if index else self.first) if self.header else (),
-            assumptions=dialect.assumptions,
+            wavelengths=tuple(self.M[:, 0].tolist()) if measured else (),
+            wavelength_unit=(unit or "") if measured else "",
+            assumptions=(*dialect.assumptions, said) if said else dialect.assumptions,
         )
 
 
@@ -168,32 +235,54 @@ def has_header(first: list[str], second: list[str]) -> bool:
     return not looks_numeric(first[0]) and (alone or looks_numeric(second[0]))
 
 
-def diagnosis(file: Path, dialect: Dialect, header: bool, index: bool = True) -> ValueError | None:
-    """Return an error about the first invalid line of a table, which is read again cell by cell."""
-    width = 0
+def table_width(file: Path, dialect: Dialect) -> int:
+    """Return the number of columns of a table, without those at its end that are blank in every line."""
+    return max(filled_width(cells) for _, cells in dialect.rows(file))
+
+
+def diagnosis(
+    file: Path, dialect: Dialect, header: bool, index: bool = True, missing: bool = False
+) -> ValueError | None:
+    """Return an error about the first invalid line of a table, which is read again cell by cell.
+
+    With `missing`, cells that mean a missing number are valid.
+    """
+    valid = dialect.is_number_or_missing if missing else dialect.is_number
     try:
+        width, first = table_width(file, dialect), 0
         for number, cells in dialect.rows(file):
-            is_first, width = width == 0, width or len(cells)
-            if len(cells) != width:
+            is_first, first = first == 0, first or len(cells)
+            if len(cells) < min(width, first) or filled_width(cells) > first:
                 return ValueError(
-                    f"{file.name} has {len(cells)} cell(s) in line {number}, expected {width} "
+                    f"{file.name} has {len(cells)} cell(s) in line {number}, expected {first} "
                     f"as in its first line; cells are separated by {DELIMITER_NAMES[dialect.delimiter]}."
                 )
             if is_first and header:
                 continue
-            for column, cell in enumerate(cells):
-                if not dialect.is_number(cell) and not (index and column == 0):
+            for column, cell in enumerate(cells[:width]):
+                if not valid(cell) and not (index and column == 0):
+                    what = expected(cell, dialect)
+                    if cell not in MISSING and not has_number(file, dialect, header, column):
+                        what += "; the whole column is text: remove it"
                     return ValueError(
-                        f"{file.name} has {cell[:40]!r} in line {number}, cell {column + 1}: "
-                        f"{expected(cell, dialect)}."
+                        f"{file.name} has {cell[:40]!r} in line {number}, cell {column + 1}: {what}."
                     )
     except ValueError as error:
         return error
     return None
 
 
+def has_number(file: Path, dialect: Dialect, header: bool, column: int) -> bool:
+    """Return whether a cell of a column is a number in some spelling."""
+    rows = islice(dialect.rows(file), int(header), None)
+    found = (cells[column] for _, cells in rows if len(cells) > column)
+    return any(cell not in MISSING and looks_numeric(cell) for cell in found)
+
+
 def expected(cell: str, dialect: Dialect) -> str:
     """Return what is expected instead of a cell that is not a number."""
+    if cell in MISSING:
+        return "expected a number; pass --nodata nan to leave out columns with missing cells"
     if THOUSANDS.fullmatch(cell):
         return "expected a number without separators of thousands"
     if dialect.decimal == "," and "." in cell:

@@ -56,9 +56,23 @@ def shapes(contents: Contents) -> Markup:
     wavelengths = np.array(data.wavelengths if len(data.wavelengths) == m else [])
     used = slice(None) if data.row_mask is None or len(data.row_mask) != m else data.row_mask
     measured = wavelengths.size > 0 and bool(np.isfinite(wavelengths[used]).all())
+    unit = data.wavelength_unit
+    axis = Axis(f"wavelength ({unit})" if unit else "wavelength")
     if len(data.row_names) == m and not measured and data.image_shape is None:
-        return named_rows(contents.names, columns, data.row_names)
-    return spectra(contents, columns, wavelengths if measured else None)
+        abscissas = numbers_of(data.row_names)
+        if abscissas is None:
+            return named_rows(contents.names, columns, data.row_names)
+        return spectra(contents, columns, abscissas, Axis("row name"))
+    return spectra(contents, columns, wavelengths if measured else None, axis)
+
+
+def numbers_of(names: tuple[str, ...]) -> Floats | None:
+    """Return names as numbers, with decimal points or commas; None if one is no number, or two are equal."""
+    try:
+        numbers = np.array([float(text.replace(",", ".").replace("_", "?")) for text in names])
+    except ValueError:
+        return None
+    return numbers if np.isfinite(numbers).all() and np.unique(numbers).size == numbers.size > 1 else None
 
 
 def on_all_rows(columns: Floats, mask: NDArray[np.bool_] | None) -> Floats:
@@ -115,10 +129,10 @@ def distinctive_rows(columns: Floats, k: int, row_names: tuple[str, ...], count:
     return [(row_names[i], float(columns[i, k])) for i in best if above[i] > 0]
 
 
-def spectra(contents: Contents, columns: Floats, wavelengths: Floats | None) -> Markup:
-    """Return the anchors' columns as curves over the wavelengths, or over the row numbers."""
+def spectra(contents: Contents, columns: Floats, abscissas: Floats | None, x_axis: Axis) -> Markup:
+    """Return the anchors' columns as curves over abscissas, or over the row numbers if they are None."""
     m, r = columns.shape
-    x = np.arange(float(m)) if wavelengths is None else wavelengths
+    x = np.arange(float(m)) if abscissas is None else abscissas
     order = np.argsort(x, kind="stable")
     order = order[np.isfinite(x[order])]
     few = r <= FEW
@@ -131,9 +145,7 @@ def spectra(contents: Contents, columns: Floats, wavelengths: Floats | None) -> 
         text += f" The first {SHOWN_AT_FIRST} of {r} are shown; the legend turns the others on."
     if contents.data.row_mask is not None:
         text += " Curves are interrupted where rows are left out."
-    unit = contents.data.wavelength_unit
-    x_axis = Axis(f"wavelength ({unit})" if unit else "wavelength")
-    if wavelengths is None:
+    if abscissas is None:
         x_axis = Axis("row", integer=True)
     return line_chart(
         "spectra", "The anchors' columns", text, x[order], curves, x_axis, Axis("value", log=False)
