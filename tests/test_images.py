@@ -128,11 +128,35 @@ def test_the_rule_is_that_of_a_plain_transcription(seed, monkeypatch):
     expected_rows = np.ones(4, bool) if rows is None else rows.copy()
     expected_rows[np.flatnonzero(expected_rows)[empty]] = False
     expected = ~gone[~empty].any(axis=0) & (True if used is None else used)
+    M, value = M + 1, 1.0  # zeros have a rule of their own
     monkeypatch.setattr(nodata_module, "BLOCK", 4 * int(rng.integers(1, 12)))
     for container in (M, da.from_array(M, chunks=(4, 7))):
-        found_rows, found, _ = without_nodata(container, 0.0, rows, used)
+        found_rows, found, _ = without_nodata(container, value, rows, used)
         np.testing.assert_array_equal(np.ones(4, bool) if found_rows is None else found_rows, expected_rows)
         np.testing.assert_array_equal(np.ones(30, bool) if found is None else found, expected)
+
+
+@pytest.mark.parametrize("dtype", ["u2", "f4"])
+@pytest.mark.parametrize("declared", [True, False])
+def test_pixels_that_are_zero_in_some_bands_stay(tmp_path, dtype, declared):
+    cube = CUBE.astype(dtype) + 1
+    cube[HOLES] = 0
+    cube[:, :, 5] = 0  # a band that is zero everywhere
+    cube[0, 3, :3] = 0
+    cube[1, 4:, 2] = 0
+    expected = ~HOLES
+    if dtype == "f4":
+        cube[3, 0, 1] = np.nan
+        expected[3, 0] = False
+    save_envi(tmp_path / "a.hdr", cube, **({"data_ignore_value": 0} if declared else {}))
+    for data in both_ways(tmp_path / "a.hdr", **({} if declared else {"nodata": "0"})):
+        np.testing.assert_array_equal(data.row_mask, [True] * 5 + [False])
+        np.testing.assert_array_equal(data.mask, expected.ravel())
+        count, also = (6, " or NaN") if dtype == "f4" else (5, "")
+        assert data.left_out == (
+            f"1 of 6 bands are left out: nodata (0{also}) in all pixels with data.",
+            f"{count} of 40 pixels are left out: nodata (0 in all bands{also}).",
+        )
 
 
 def test_lazy_data_are_read_once_for_it():

@@ -115,7 +115,8 @@ def read(
     nodata : float or str, optional
         Number that means "no data", or "nan", in place of the one that the file declares. It is compared with
         the numbers in the file, before scale factors. Bands without data in all pixels that have data
-        somewhere are left out; then pixels without data in one of the other bands.
+        somewhere are left out; then pixels without data in one of the other bands. The number 0 also occurs
+        in data: pixels are left out if they are 0 in all bands that are used.
     mask : path, optional
         A file with lines × samples numbers, or with one number per column. Where it is zero or NaN, pixels
         are left out.

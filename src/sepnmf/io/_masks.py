@@ -84,10 +84,11 @@ def with_nodata(data: Data, value: float) -> Data:
         return replace(data, warnings=(*data.warnings, said))
     rows, columns, has_nan = without_nodata(data.M, value, data.row_mask, data.mask)
     also = " or NaN" if has_nan and not np.isnan(value) else ""
-    why = f"nodata ({'NaN' if np.isnan(value) else as_text(value)}{also})"
+    shown = "NaN" if np.isnan(value) else as_text(value)
     if rows is not None:
-        data = with_rows(data, rows, f"{why} in all {data.what} with data")
-    return data if columns is None else with_columns(data, columns, why)
+        data = with_rows(data, rows, f"nodata ({shown}{also}) in all {data.what} with data")
+    everywhere = f" in all {rows_of(data)}" if value == 0 else ""
+    return data if columns is None else with_columns(data, columns, f"nodata ({shown}{everywhere}{also})")
 
 
 def with_good_bands(data: Data, flags: Any, why: str) -> Data:

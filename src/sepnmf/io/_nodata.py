@@ -73,15 +73,26 @@ class Nodata:
             found |= np.isnan(block)
         return found
 
+    def decisive(self, block: NDArray[Any], found: Bools) -> Bools:
+        """Return which of the entries found rule out a whole column: all, but zeros also occur in data."""
+        if self.low != 0 or self.high != 0:
+            return found
+        return np.asarray(np.isnan(block)) if block.dtype.kind == "f" else np.zeros_like(found)
+
 
 @dataclass
 class Counts:
-    """Entries without data of some columns: per column, and per row in columns that have data somewhere."""
+    """Entries without data of some columns: per column, and per row in columns that have data somewhere.
+
+    The last two count only those that rule out a whole column.
+    """
 
     per_column: NDArray[np.int32]
     per_row: NDArray[np.int64]
     columns: int
     has_nan: bool
+    decisive_per_column: NDArray[np.int32]
+    decisive_per_row: NDArray[np.int64]
 
     @classmethod
     def of(cls, block: NDArray[Any], match: Nodata, rows: Bools | None, used: Bools | None) -> "Counts":
@@ -94,7 +105,12 @@ class Counts:
             partly &= used
         per_row = np.count_nonzero(found & partly, axis=1)
         has_nan = block.dtype.kind == "f" and per_column.any() and bool(np.isnan(block).any())
-        return cls(per_column, per_row, int(np.count_nonzero(partly)), bool(has_nan))
+        decisive = match.decisive(block, found)
+        of_columns, of_rows = per_column, per_row
+        if decisive is not found:
+            of_columns = np.count_nonzero(decisive, axis=0).astype(np.int32)
+            of_rows = np.count_nonzero(decisive & partly, axis=1)
+        return cls(per_column, per_row, int(np.count_nonzero(partly)), bool(has_nan), of_columns, of_rows)
 
 
 def without_nodata(
@@ -103,7 +119,7 @@ def without_nodata(
     """Return which rows and which columns are used, and whether NaN was found; M is read once.
 
     Rows that have no data in every column that has data somewhere are left out. Then columns are left out
-    that have no data in one of the other rows.
+    that have no data in one of the other rows; if the value is 0, in all of them, or NaN in one.
     """
     match = Nodata.of(value, M.dtype)
     if match is None:
@@ -116,7 +132,9 @@ def without_nodata(
     columns = sum(part.columns for part in parts)
     empty = np.asarray(per_row == columns) & (columns > 0)
     # A column with data somewhere has none in all empty rows; with more gaps, it has one elsewhere.
-    full = per_column <= np.count_nonzero(empty)
+    unread = np.asarray(sum(part.decisive_per_row for part in parts) == columns) & (columns > 0)
+    gaps = np.concatenate([part.decisive_per_column for part in parts])
+    full = (per_column < empty.size) & (gaps <= np.count_nonzero(unread))
     if empty.any():
         kept = np.ones(M.shape[0], bool) if rows is None else rows.copy()
         kept[np.flatnonzero(kept)[empty]] = False
