@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sepnmf._typing import Floats, Ints
+from sepnmf.io._axes import ASSUMED
 from sepnmf.io._data import Data
 from sepnmf.least_squares import Atoms, checked_unexplained, nnls, squared_misfits
 from sepnmf.matrix import SMALL, Matrix, MatrixLike, Part, as_matrix, concatenated
@@ -78,15 +79,23 @@ def fit_of(matrix: Matrix, W: Floats, sum_to_one: bool = False) -> float:
     return left.explained
 
 
-def doubts(sel: Selection, fit: float, data_warnings: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return why a result is doubtful and what to do, one sentence each; nothing if it is not."""
-    found = list(data_warnings)
+def doubts(sel: Selection, fit: float, data: Data | None = None) -> tuple[str, ...]:
+    """Return why a result is doubtful and what to do, one sentence each; nothing if it is not.
+
+    The warnings of the data come first.
+    """
+    found = [] if data is None else list(data.warnings)
     if fit < POOR_FIT:
         share = f"only {fit:.1%}" if fit > 0 else "nothing"
         found.append(
             f"The anchors explain {share} of the data: use more anchors, or leave out bad rows and columns "
             "without data."
         )
+        if data is not None and any(sentence.startswith(ASSUMED) for sentence in data.assumptions):
+            found.append(
+                "The order of the axes was assumed: if the numbers of pixels and bands are not those of the "
+                "image, give the order with --axes."
+            )
     if sel.status in DOUBTFUL:
         found.append(DOUBTFUL[sel.status])
     if not sel.converged and sel.status in {"converged", "done", "not identifiable"}:

@@ -83,7 +83,7 @@ def select(
         if report:
             W = work.anchor_columns(M, sel)
             paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, anchor_images=image_shape))
-    show(sel, content, paths, as_json)
+    show(data, sel, content, paths, as_json)
 
 
 @app.command()
@@ -176,7 +176,7 @@ def unmix(
         if report:
             more: dict[str, Any] = {"maps": shown, "residual_map": residual, "sum_to_one": sum_to_one}
             paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, **more))
-    show(sel, content, paths, as_json)
+    show(data, sel, content, paths, as_json)
 
 
 @app.command()

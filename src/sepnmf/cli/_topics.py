@@ -107,7 +107,7 @@ def topics(
             paths.append(write_page(folder, data, M, sel, W, fit, Scale.none, seed, **more))
     head = {"": "right", "anchor word": "left", "top words": "left"}
     lines = [[str(k), anchor, ", ".join(word for word, _ in top)] for k, (anchor, top) in enumerate(found, 1)]
-    show(sel, content, paths, as_json, head, lines)
+    show(data, sel, content, paths, as_json, head, lines)
 
 
 def parse_limit(text: str | None, option: str) -> float | None:
