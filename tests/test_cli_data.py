@@ -59,6 +59,7 @@ UNMIX = ("unmix", "scene.npy", "-r", 3, "-m", "spa", "--out", "o")
     [
         ("nodata", "-9999"),
         ("nodata", "nan"),
+        ("nodata", "0,65535"),
         ("mask", "mask.npy"),
         ("bands", "1-10,12"),
         ("axes", "bands,lines,samples"),
@@ -81,6 +82,18 @@ def test_options_are_passed_to_the_reader_as_they_are(
     words = (command, "clean.npy", "-r", 3, f"--{option.replace('_', '-')}", value)
     assert sepnmf_says(*words)[::2] == (2, "enough\n")
     assert str(given[0][option]) == value
+
+
+def test_nodata_may_be_repeated(scene, sepnmf_says):
+    cube = scene.copy()
+    cube[0, 0], cube[1, 1], cube[2, 2] = -1, 65535, 0
+    np.save("scene.npy", cube)
+    words = ("--nodata", "-1", "--nodata", "65535,0", "--json")
+    code, out, err = sepnmf_says(*UNMIX, *words)
+    assert code == 0, err
+    assert [text.split(":")[0] for text in json.loads(out)["left_out"]] == [
+        "1 of 120 pixels are left out"
+    ] * 3
 
 
 def test_the_help_says_that_bands_are_counted_from_one(sepnmf_says):

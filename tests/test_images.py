@@ -211,11 +211,33 @@ def test_nothing_left_is_an_error(tmp_path):
             read(tmp_path / "a.hdr", **options)
 
 
-@pytest.mark.parametrize("value", ["none", "", True, "1,2", None.__class__])
+@pytest.mark.parametrize("value", ["none", "", True, "1,x", "1,", [], [1, True], None.__class__])
 def test_nodata_must_be_a_number(tmp_path, value):
     save_envi(tmp_path / "a.hdr", CUBE.astype("u2"))
     with pytest.raises(ValueError, match=r'^nodata must be a number or "nan", got [^\n]*$'):
         read(tmp_path / "a.hdr", nodata=value)
+
+
+@pytest.mark.parametrize("values", ["65535,0", " 65535, 0", [65535, "0"], (65535.0, 0), np.array([65535, 0])])
+def test_several_values_may_mean_no_data(tmp_path, values):
+    cube = CUBE.astype("u2") + 1
+    cube[HOLES] = 65535
+    cube[0, 0], cube[0, 1, 2] = 0, 0
+    save_envi(tmp_path / "a.hdr", cube)
+    expected = ~HOLES
+    expected[0, 0] = False
+    for data in both_ways(tmp_path / "a.hdr", nodata=values):
+        np.testing.assert_array_equal(data.mask, expected.ravel())
+        assert (data.nodata, data.more_nodata) == (65535, (0,))
+
+
+def test_a_suspected_value_is_added_to_those_that_are_known(tmp_path):
+    cube = np.arange(1.0, 40 * 40 * 3 + 1).reshape(40, 40, 3)
+    cube[0], cube[1] = -9999, 65535
+    save_envi(tmp_path / "a.hdr", cube, data_ignore_value=-9999)
+    for data in both_ways(tmp_path / "a.hdr"):
+        assert data.warnings[0].endswith("looks like nodata: pass --nodata -9999,65535.")
+    assert read(tmp_path / "a.hdr", nodata="-9999,65535").warnings == ()
 
 
 def test_nodata_of_a_table_leaves_out_columns(tmp_path):

@@ -23,13 +23,22 @@ if TYPE_CHECKING:
 FORMULA = ("=", "+", "-", "@")  # what formulas of spreadsheets begin with
 
 
-def load(file: Path, *, shape: str | None = None, axis: Axis = Axis.columns, **options: Any) -> "Data":
+def load(
+    file: Path,
+    *,
+    shape: str | None = None,
+    nodata: list[str] | None = None,
+    axis: Axis = Axis.columns,
+    **options: Any,
+) -> "Data":
     """Read a file with `sepnmf.io.read` and the options that are given; with `axis` rows, transpose it."""
     from sepnmf.io import read
 
     given = {name: value for name, value in options.items() if value is not None}
     if shape is not None:
         given["shape"] = parse_shape(shape, "--shape")
+    if nodata:
+        given["nodata"] = ",".join(nodata)
     with stage(f"reading {file.name}"):
         data = read(file, **given)
     return data.transposed() if axis is Axis.rows else data

@@ -5,7 +5,7 @@ reader are the options of `read` that it accepts; `large` and `chunk` stand for 
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -70,7 +70,7 @@ def read(
     shape: tuple[int, int] | None = None,
     order: str | None = None,
     axes: str | None = None,
-    nodata: float | str | None = None,
+    nodata: float | str | Sequence[float | str] | None = None,
     mask: str | os.PathLike[str] | None = None,
     bands: str | None = None,
     in_parts: bool = False,
@@ -112,9 +112,10 @@ def read(
     axes : str, optional
         Order of the axes of an array of three dimensions, such as "bands,lines,samples"; by default the names
         of its dimensions determine it, and without names it is "lines,samples,bands".
-    nodata : float or str, optional
-        Number that means "no data", or "nan", in place of the one that the file declares. It is compared with
-        the numbers in the file, before scale factors. Bands without data in all pixels that have data
+    nodata : float, str or sequence of them, optional
+        Number that means "no data", or "nan", in place of the one that the file declares; several as a
+        sequence or as text such as "0,65535". It is compared with the numbers in the file, before scale
+        factors. Bands without data in all pixels that have data
         somewhere are left out; then pixels without data in one of the other bands. The number 0 also occurs
         in data: pixels are left out if they are 0 in all bands that are used.
     mask : path, optional

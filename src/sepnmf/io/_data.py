@@ -42,7 +42,7 @@ class Data:
     nodata : float or None
         The number that means "no data", declared in the file or given, before scale factors were applied.
     more_nodata : tuple of float
-        Other numbers that the file declares to mean the same.
+        Other numbers that mean the same.
     dims : tuple of str
         Names of the dimensions of the array in the file; empty if they have none.
     wavelength_unit : str

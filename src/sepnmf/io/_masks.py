@@ -13,14 +13,14 @@ from scipy import sparse
 from sepnmf._typing import Bools
 from sepnmf.io._axes import letter_of
 from sepnmf.io._data import Data
-from sepnmf.io._nodata import Nodata, as_text, parse_nodata, warnings_of, without_nodata
+from sepnmf.io._nodata import Nodata, NodataValues, as_text, parse_nodata, warnings_of, without_nodata
 
 
 def with_masks(
     data: Data,
     read_mask: Callable[[Path], Data],
     *,
-    nodata: float | str | None = None,
+    nodata: NodataValues | None = None,
     mask: str | os.PathLike[str] | None = None,
     bands: str | None = None,
 ) -> Data:
@@ -33,11 +33,13 @@ def with_masks(
     if mask is not None:
         data = with_columns(data, mask_of(Path(mask), data, read_mask), f"--mask {Path(mask).name}")
     if nodata is not None:
-        data = replace(data, nodata=parse_nodata(nodata), more_nodata=())
-    for value in () if data.nodata is None else (data.nodata, *data.more_nodata):
+        first, *more = parse_nodata(nodata)
+        data = replace(data, nodata=first, more_nodata=tuple(more))
+    known = () if data.nodata is None else (data.nodata, *data.more_nodata)
+    for value in known:
         data = with_nodata(data, value)
     if data.image_shape is not None:
-        found = warnings_of(data.M, data.row_mask, data.mask)
+        found = warnings_of(data.M, data.row_mask, data.mask, known)
         data = replace(data, warnings=data.warnings + found)
     if data.scaling is not None:
         data = replace(data, M=data.scaling(data.M), scaling=None)

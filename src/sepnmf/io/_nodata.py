@@ -4,7 +4,7 @@ Numbers are compared as they are in the file, before scale factors are applied.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,18 +16,24 @@ from sepnmf._typing import Bools
 from sepnmf.io._guards import needed
 from sepnmf.matrix import is_lazy
 
+NodataValues = float | str | Sequence[float | str]
+
 BLOCK = 2**22  # entries of a matrix in memory that are looked at together
 SAMPLE = 8  # chunks of a Dask array that are searched for values that look like nodata
 HUGE = 1e15  # beyond, numbers are written in a few digits, and no quantity is so large
 LEAST_PIXELS, LEAST_SHARE = 16, 1e-3  # repetitions of a value that looks like nodata
 
 
-def parse_nodata(value: float | str) -> float:
-    """Return a nodata value, given as a number or as text such as "-9999" or "nan"."""
+def parse_nodata(value: NodataValues) -> tuple[float, ...]:
+    """Return nodata values, given as a number, as text such as "-9999", "nan" or "0,65535", or as several."""
+    if isinstance(value, (list, tuple, np.ndarray)) and len(value):
+        return tuple(dict.fromkeys(number for item in value for number in parse_nodata(item)))
+    if isinstance(value, str) and "," in value:
+        return parse_nodata(value.split(","))
     try:
         if isinstance(value, bool):
             raise TypeError
-        return float(value)
+        return (float(value),)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise ValueError(f'nodata must be a number or "nan", got {str(value)[:40]!r}.') from None
 
@@ -209,8 +215,10 @@ class Constants:
         )
 
 
-def warnings_of(M: Any, rows: Bools | None, used: Bools | None) -> tuple[str, ...]:
-    """Return a sentence for each value in an image that looks like undeclared nodata.
+def warnings_of(
+    M: Any, rows: Bools | None, used: Bools | None, known: Sequence[float] = ()
+) -> tuple[str, ...]:
+    """Return a sentence for each value in an image that looks like undeclared nodata; some are `known`.
 
     Such a value is the least or the largest of the image, or zero, and many pixels have it in every band. A
     few chunks of a Dask array are searched, and all of an array.
@@ -232,7 +240,7 @@ def warnings_of(M: Any, rows: Bools | None, used: Bools | None) -> tuple[str, ..
         if max(LEAST_PIXELS, LEAST_SHARE * total.columns) <= count < total.columns:
             found.append(
                 f"{count:,} pixels{where} have the value {as_text(value)} in every band, which looks like "
-                f"nodata: pass --nodata {as_text(value)}."
+                f"nodata: pass --nodata {','.join(map(as_text, (*known, value)))}."
             )
     if total.with_nan:
         found.append(f"{total.with_nan:,} pixels{where} have NaN: if it is nodata, pass --nodata nan.")
