@@ -209,10 +209,36 @@ def test_a_value_that_looks_like_nodata_is_a_warning_everywhere(scene, sepnmf_sa
     np.save("scene.npy", cube)
     code, out, err = sepnmf_says(*UNMIX, "--json", "--report")
     assert code == 0
-    warnings = [text for text in json.loads(out)["warnings"] if "--nodata 65535" in text]
+    warnings = [text for text in json.loads(out)["warnings"] if "looks like nodata" in text]
     assert len(warnings) == 1
+    assert "pass --nodata 65535." in warnings[0]
     assert f"{warnings[0]}\n" in err
     assert "looks like nodata" in Path("o/report.html").read_text()
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_an_anchor_that_looks_like_nodata_is_named_everywhere(scene, sepnmf_says, monkeypatch, lazy):
+    read = sepnmf.io.read
+    monkeypatch.setattr("sepnmf.io.read", lambda file, **given: read(file, **given | {"in_parts": lazy}))
+    dn = np.round(scene).astype("u2")
+    dn[:3] = 65535
+    wavelengths = [400 + k for k in range(BANDS)]
+    metadata = {"reflectance scale factor": 3, "wavelength": wavelengths, "bbl": [0] + [1] * (BANDS - 1)}
+    envi.save_image("scene.hdr", dn, dtype="u2", metadata=metadata)
+    words = ["unmix", "scene.hdr", "-r", 3, "-m", "spa", "--out", "o"]
+    code, out, err = sepnmf_says(*words, "--report")
+    assert code == 0, err
+    record = json.loads(Path("o/anchors.json").read_text())
+    (row,) = [row for row in record["anchors"] if row["line"] < 3]
+    said = (
+        f"Anchor {row['rank']} ({row['name']}) has the value 65535 in every band: it is probably no data; "
+        "pass --nodata 65535."
+    )
+    assert said in record["warnings"]
+    assert out.count(said) == 1
+    assert said in Path("o/report.html").read_text()
+    code, out, _ = sepnmf_says(*words, "--nodata", "65535", "--json")
+    assert json.loads(out)["warnings"] == []
 
 
 # Axes, order and names -----------------------------------------------------------------------------------

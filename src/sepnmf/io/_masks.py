@@ -39,11 +39,18 @@ def with_masks(
     for value in known:
         data = with_nodata(data, value)
     if data.image_shape is not None:
-        found = warnings_of(data.M, data.row_mask, data.mask, known)
-        data = replace(data, warnings=data.warnings + found)
+        found, values = warnings_of(data.M, data.row_mask, data.mask, known)
+        suspects = tuple((value, constant_column(data, value)) for value in values)
+        data = replace(data, warnings=data.warnings + found, suspects=suspects)
     if data.scaling is not None:
         data = replace(data, M=data.scaling(data.M), scaling=None)
     return data
+
+
+def constant_column(data: Data, value: float) -> NDArray[Any]:
+    """Return a column with this value in every row, after scale factors."""
+    column = np.full((data.M.shape[0], 1), value, data.M.dtype)
+    return np.asarray(column if data.scaling is None else data.scaling(column))[:, 0]
 
 
 def rows_of(data: Data) -> str:

@@ -45,6 +45,11 @@ def as_text(value: float) -> str:
     return str(int(value)) if value == np.round(value) and abs(value) < HUGE else f"{value:.9g}"
 
 
+def option_for(value: float, known: Sequence[float]) -> str:
+    """Return the option of the command line that adds a value to those that are known."""
+    return f"--nodata {','.join(map(as_text, (*known, value)))}"
+
+
 @dataclass(frozen=True)
 class Nodata:
     """Which entries mean "no data": those from `low` to `high`, and NaN.
@@ -217,15 +222,15 @@ class Constants:
 
 def warnings_of(
     M: Any, rows: Bools | None, used: Bools | None, known: Sequence[float] = ()
-) -> tuple[str, ...]:
-    """Return a sentence for each value in an image that looks like undeclared nodata; some are `known`.
+) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """Return values in an image that look like undeclared nodata and a sentence for each; some are `known`.
 
     Such a value is the least or the largest of the image, or zero, and many pixels have it in every band. A
     few chunks of a Dask array are searched, and all of an array.
     """
     bands = M.shape[0] if rows is None else int(np.count_nonzero(rows))
     if sparse.issparse(M) or bands < 2 or 0 in M.shape:
-        return ()
+        return (), ()
     where = ""
     if is_lazy(M) and len(M.chunks[1]) > SAMPLE:
         numbers = np.unique(np.linspace(0, len(M.chunks[1]) - 1, SAMPLE).astype(int))
@@ -234,14 +239,15 @@ def warnings_of(
     else:
         parts = list(each_block(M, Constants.of, None, rows, used))
     total = sum(parts, Constants())
-    found = []
+    found, values = [], []
     for value in sorted({total.low, total.high, 0}):
         count = total.values[value]
         if max(LEAST_PIXELS, LEAST_SHARE * total.columns) <= count < total.columns:
+            values.append(value)
             found.append(
                 f"{count:,} pixels{where} have the value {as_text(value)} in every band, which looks like "
-                f"nodata: pass --nodata {','.join(map(as_text, (*known, value)))}."
+                f"nodata: pass {option_for(value, known)}."
             )
     if total.with_nan:
         found.append(f"{total.with_nan:,} pixels{where} have NaN: if it is nodata, pass --nodata nan.")
-    return tuple(found)
+    return tuple(found), tuple(values)
