@@ -241,6 +241,18 @@ def test_an_anchor_that_looks_like_nodata_is_named_everywhere(scene, sepnmf_says
     assert json.loads(out)["warnings"] == []
 
 
+@pytest.mark.parametrize("axis", ["columns", "rows"])
+def test_rows_that_are_pixels_are_those_that_are_selected(scene, sepnmf_says, axis):
+    np.save("rows.npy", scene.reshape(-1, BANDS))
+    shape = ("--shape", f"{LINES}x{SAMPLES}")
+    code, out, err = sepnmf_says("select", "rows.npy", "-r", 3, "-m", "spa", *shape, "--axis", axis, "--json")
+    assert code == 0, err
+    assert "The rows are taken as pixels" in err
+    assert {row["column"] for row in json.loads(out)["anchors"]} == set(
+        sepnmf.spa(scene.reshape(-1, BANDS).T, 3).anchors.tolist()
+    )
+
+
 # Axes, order and names -----------------------------------------------------------------------------------
 
 

@@ -580,6 +580,26 @@ def test_what_is_assumed_about_axes_is_said(tmp_path):
     assert read(tmp_path / "a.npy").assumptions == ()
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_are_pixels_if_only_they_are_as_many(tmp_path, order):
+    pixels = CUBE.reshape(-1, BANDS, order=order)
+    np.save(tmp_path / "a.npy", pixels)
+    (tmp_path / "names.txt").write_text("".join(f"{k} nm\n" for k in range(BANDS)))
+    data = read(tmp_path / "a.npy", shape=(LINES, SAMPLES), order=order, names=tmp_path / "names.txt")
+    np.testing.assert_array_equal(data.M, pixels.T)
+    np.testing.assert_array_equal(data.picture(data.M[2]), CUBE[:, :, 2])
+    assert data.row_names == tuple(f"{k} nm" for k in range(BANDS))
+    assert data.assumptions == (
+        "The rows are taken as pixels and the columns as bands: there are as many rows as pixels.",
+    )
+    with pytest.raises(ValueError, match=r"one pixel per column .* its rows are as many"):
+        read(tmp_path / "a.npy", shape=(LINES, SAMPLES), in_parts=True)
+    np.save(tmp_path / "square.npy", np.arange(16.0).reshape(4, 4))
+    square = read(tmp_path / "square.npy", shape=(2, 2), order="C")
+    np.testing.assert_array_equal(square.M, np.arange(16.0).reshape(4, 4))
+    assert square.assumptions == ()
+
+
 @pytest.mark.parametrize(
     "axes", ["", "bands", "bands,lines", "bands,lines,lines", "bands,lines,samples,x", "1,2,3"]
 )

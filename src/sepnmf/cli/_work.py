@@ -32,7 +32,7 @@ def load(
     **options: Any,
 ) -> "Data":
     """Read a file with `sepnmf.io.read` and the options that are given; with `axis` rows, transpose it."""
-    from sepnmf.io import read
+    from sepnmf.io import ROWS_ARE_PIXELS, read
 
     given = {name: value for name, value in options.items() if value is not None}
     if shape is not None:
@@ -41,7 +41,9 @@ def load(
         given["nodata"] = ",".join(nodata)
     with stage(f"reading {file.name}"):
         data = read(file, **given)
-    return data.transposed() if axis is Axis.rows else data
+    if axis is Axis.rows and ROWS_ARE_PIXELS not in data.assumptions:  # then it is transposed already
+        return data.transposed()
+    return data
 
 
 def matrix_of(data: "Data", negative: Sign, anchors: str) -> "Matrix":
