@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib import image
+from scipy import sparse
 from spectral import envi
 
 import sepnmf
@@ -251,6 +252,36 @@ def test_rows_that_are_pixels_are_those_that_are_selected(scene, sepnmf_says, ax
     assert {row["column"] for row in json.loads(out)["anchors"]} == set(
         sepnmf.spa(scene.reshape(-1, BANDS).T, 3).anchors.tolist()
     )
+
+
+def test_what_is_set_to_zero_is_said_everywhere(scene, sepnmf_says, monkeypatch):
+    cube = scene.copy()
+    cube[0, 1, :5], cube[3, 3, 7] = -0.5, -2.25
+    cube[0, 0] = -9999
+    np.save("scene.npy", cube)
+    words = (*UNMIX, "--nodata", "-9999", "--negative")
+    code, out, err = sepnmf_says(*words, "clip", "--json", "--report")
+    assert code == 0, err
+    said = "6 entries (0.3%) are negative, the smallest -2.25, and are set to zero."
+    assert said in json.loads(out)["assumptions"]
+    assert f"{said}\n" in err
+    assert said in Path("o/report.html").read_text()
+    assert "set to zero" not in sepnmf_says(*words, "allow")[2]
+    np.save("scene.npy", scene)
+    assert "set to zero" not in sepnmf_says(*UNMIX, "--negative", "clip")[2]
+    read = sepnmf.io.read
+    monkeypatch.setattr("sepnmf.io.read", lambda file, **given: read(file, **given | {"in_parts": True}))
+    assert "Negative entries are set to zero.\n" in sepnmf_says(*UNMIX, "--negative", "clip")[2]
+
+
+def test_what_is_set_to_zero_in_a_sparse_matrix_is_said(tmp_path, sepnmf_says):
+    M = sparse.random_array((30, 40), density=0.3, format="csc", rng=np.random.default_rng(0))
+    M.data[:2] = -1.5
+    sparse.save_npz(tmp_path / "a.npz", M)
+    words = ("select", tmp_path / "a.npz", "-r", 3, "-m", "spa", "--out", tmp_path / "o")
+    code, _, err = sepnmf_says(*words, "--negative", "clip")
+    assert code == 0, err
+    assert "2 entries (0.2%) are negative, the smallest -1.5, and are set to zero.\n" in err
 
 
 # Axes, order and names -----------------------------------------------------------------------------------

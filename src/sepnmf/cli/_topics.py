@@ -80,7 +80,7 @@ def topics(
         with stage("counting co-occurrences"):
             Q = cooccurrence(counts)
         data = replace(data, M=Q, row_names=vocab)
-        M = work.matrix_of(data, Sign.error, anchors)
+        data, M = work.matrix_of(data, Sign.error, anchors)
         sel, fit = work.find_anchors(M, anchors, method, Scale.none, seed, options)
         with stage("computing topics"):
             shares = topic_words(Q, sel.anchors)

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,18 +47,38 @@ def load(
     return data
 
 
-def matrix_of(data: "Data", negative: Sign, anchors: str) -> "Matrix":
-    """Return the rows and columns that are used; print what was left out, what was assumed, and warnings."""
+def matrix_of(data: "Data", negative: Sign, anchors: str) -> tuple["Data", "Matrix"]:
+    """Return the data and the rows and columns that are used; say what was left out and assumed, and warn.
+
+    If negative entries are set to zero, the data say so.
+    """
     from sepnmf._validation import check_rank
 
     with stage(f"checking the entries of {data.file.name}"):
+        said = said_of_clipping(data) if negative is Sign.clip else ()
+        data = replace(data, assumptions=data.assumptions + said)
         matrix = data.matrix(negative.value)
     r = check_anchors(anchors)
     if r is not None:
         check_rank(r, matrix.shape[1])
     for sentence in (*data.left_out, *data.assumptions, *data.warnings):
         print_error(sentence)
-    return matrix
+    return data, matrix
+
+
+def said_of_clipping(data: "Data") -> tuple[str, ...]:
+    """Return how many entries are negative and the smallest, in a sentence; data in chunks are not read."""
+    from sepnmf.matrix import is_lazy
+
+    if is_lazy(data.M):
+        return ("Negative entries are set to zero.",)
+    matrix = data.matrix("allow").in_memory()
+    least, count = matrix.extent()[0], int((matrix.values < 0).sum())
+    if not count:
+        return ()
+    share = count / (matrix.shape[0] * matrix.shape[1])
+    part = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
+    return (f"{count:,} entries ({part}) are negative, the smallest {least:.4g}, and are set to zero.",)
 
 
 def parse_shape(text: str, option: str) -> tuple[int, int]:
