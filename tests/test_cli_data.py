@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib import image
+from scipy import sparse
 from spectral import envi
 
 import sepnmf
@@ -59,6 +60,7 @@ UNMIX = ("unmix", "scene.npy", "-r", 3, "-m", "spa", "--out", "o")
     [
         ("nodata", "-9999"),
         ("nodata", "nan"),
+        ("nodata", "0,65535"),
         ("mask", "mask.npy"),
         ("bands", "1-10,12"),
         ("axes", "bands,lines,samples"),
@@ -81,6 +83,18 @@ def test_options_are_passed_to_the_reader_as_they_are(
     words = (command, "clean.npy", "-r", 3, f"--{option.replace('_', '-')}", value)
     assert sepnmf_says(*words)[::2] == (2, "enough\n")
     assert str(given[0][option]) == value
+
+
+def test_nodata_may_be_repeated(scene, sepnmf_says):
+    cube = scene.copy()
+    cube[0, 0], cube[1, 1], cube[2, 2] = -1, 65535, 0
+    np.save("scene.npy", cube)
+    words = ("--nodata", "-1", "--nodata", "65535,0", "--json")
+    code, out, err = sepnmf_says(*UNMIX, *words)
+    assert code == 0, err
+    assert [text.split(":")[0] for text in json.loads(out)["left_out"]] == [
+        "1 of 120 pixels are left out"
+    ] * 3
 
 
 def test_the_help_says_that_bands_are_counted_from_one(sepnmf_says):
@@ -196,10 +210,78 @@ def test_a_value_that_looks_like_nodata_is_a_warning_everywhere(scene, sepnmf_sa
     np.save("scene.npy", cube)
     code, out, err = sepnmf_says(*UNMIX, "--json", "--report")
     assert code == 0
-    warnings = [text for text in json.loads(out)["warnings"] if "--nodata 65535" in text]
+    warnings = [text for text in json.loads(out)["warnings"] if "looks like nodata" in text]
     assert len(warnings) == 1
+    assert "pass --nodata 65535." in warnings[0]
     assert f"{warnings[0]}\n" in err
     assert "looks like nodata" in Path("o/report.html").read_text()
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_an_anchor_that_looks_like_nodata_is_named_everywhere(scene, sepnmf_says, monkeypatch, lazy):
+    read = sepnmf.io.read
+    monkeypatch.setattr("sepnmf.io.read", lambda file, **given: read(file, **given | {"in_parts": lazy}))
+    dn = np.round(scene).astype("u2")
+    dn[:3] = 65535
+    wavelengths = [400 + k for k in range(BANDS)]
+    metadata = {"reflectance scale factor": 3, "wavelength": wavelengths, "bbl": [0] + [1] * (BANDS - 1)}
+    envi.save_image("scene.hdr", dn, dtype="u2", metadata=metadata)
+    words = ["unmix", "scene.hdr", "-r", 3, "-m", "spa", "--out", "o"]
+    code, out, err = sepnmf_says(*words, "--report")
+    assert code == 0, err
+    record = json.loads(Path("o/anchors.json").read_text())
+    (row,) = [row for row in record["anchors"] if row["line"] < 3]
+    said = (
+        f"Anchor {row['rank']} ({row['name']}) has the value 65535 in every band: it is probably no data; "
+        "pass --nodata 65535."
+    )
+    assert said in record["warnings"]
+    assert out.count(said) == 1
+    assert said in Path("o/report.html").read_text()
+    code, out, _ = sepnmf_says(*words, "--nodata", "65535", "--json")
+    assert json.loads(out)["warnings"] == []
+
+
+@pytest.mark.parametrize("axis", ["columns", "rows"])
+def test_rows_that_are_pixels_are_those_that_are_selected(scene, sepnmf_says, axis):
+    np.save("rows.npy", scene.reshape(-1, BANDS))
+    shape = ("--shape", f"{LINES}x{SAMPLES}")
+    code, out, err = sepnmf_says("select", "rows.npy", "-r", 3, "-m", "spa", *shape, "--axis", axis, "--json")
+    assert code == 0, err
+    assert "The rows are taken as pixels" in err
+    assert {row["column"] for row in json.loads(out)["anchors"]} == set(
+        sepnmf.spa(scene.reshape(-1, BANDS).T, 3).anchors.tolist()
+    )
+
+
+def test_what_is_set_to_zero_is_said_everywhere(scene, sepnmf_says, monkeypatch):
+    cube = scene.copy()
+    cube[0, 1, :5], cube[3, 3, 7] = -0.5, -2.25
+    cube[0, 0] = -9999
+    np.save("scene.npy", cube)
+    words = (*UNMIX, "--nodata", "-9999", "--negative")
+    code, out, err = sepnmf_says(*words, "clip", "--json", "--report")
+    assert code == 0, err
+    said = "6 entries (0.3%) are negative, the smallest -2.25, and are set to zero."
+    assert said in json.loads(out)["assumptions"]
+    assert f"{said}\n" in err
+    assert said in Path("o/report.html").read_text()
+    assert "set to zero" not in sepnmf_says(*words, "allow")[2]
+    np.save("scene.npy", scene)
+    assert "set to zero" not in sepnmf_says(*UNMIX, "--negative", "clip")[2]
+    read = sepnmf.io.read
+    monkeypatch.setattr("sepnmf.io.read", lambda file, **given: read(file, **given | {"in_parts": True}))
+    assert "Negative entries are set to zero.\n" in sepnmf_says(*UNMIX, "--negative", "clip")[2]
+
+
+def test_what_is_set_to_zero_in_a_sparse_matrix_is_said(tmp_path, sepnmf_says):
+    M = sparse.random_array((30, 40), density=0.3, format="csc", rng=np.random.default_rng(0))
+    M.data[:2] = -1.5
+    sparse.save_npz(tmp_path / "a.npz", M)
+    words = ("select", tmp_path / "a.npz", "-r", 3, "-m", "spa", "--out", tmp_path / "o")
+    code, _, err = sepnmf_says(*words, "--negative", "clip")
+    assert code == 0, err
+    assert "2 entries (0.2%) are negative, the smallest -1.5, and are set to zero.\n" in err
 
 
 # Axes, order and names -----------------------------------------------------------------------------------

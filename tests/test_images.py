@@ -129,11 +129,35 @@ def test_the_rule_is_that_of_a_plain_transcription(seed, monkeypatch):
     expected_rows = np.ones(4, bool) if rows is None else rows.copy()
     expected_rows[np.flatnonzero(expected_rows)[empty]] = False
     expected = ~gone[~empty].any(axis=0) & (True if used is None else used)
+    M, value = M + 1, 1.0  # zeros have a rule of their own
     monkeypatch.setattr(nodata_module, "BLOCK", 4 * int(rng.integers(1, 12)))
     for container in (M, da.from_array(M, chunks=(4, 7))):
-        found_rows, found, _ = without_nodata(container, 0.0, rows, used)
+        found_rows, found, _ = without_nodata(container, value, rows, used)
         np.testing.assert_array_equal(np.ones(4, bool) if found_rows is None else found_rows, expected_rows)
         np.testing.assert_array_equal(np.ones(30, bool) if found is None else found, expected)
+
+
+@pytest.mark.parametrize("dtype", ["u2", "f4"])
+@pytest.mark.parametrize("declared", [True, False])
+def test_pixels_that_are_zero_in_some_bands_stay(tmp_path, dtype, declared):
+    cube = CUBE.astype(dtype) + 1
+    cube[HOLES] = 0
+    cube[:, :, 5] = 0  # a band that is zero everywhere
+    cube[0, 3, :3] = 0
+    cube[1, 4:, 2] = 0
+    expected = ~HOLES
+    if dtype == "f4":
+        cube[3, 0, 1] = np.nan
+        expected[3, 0] = False
+    save_envi(tmp_path / "a.hdr", cube, **({"data_ignore_value": 0} if declared else {}))
+    for data in both_ways(tmp_path / "a.hdr", **({} if declared else {"nodata": "0"})):
+        np.testing.assert_array_equal(data.row_mask, [True] * 5 + [False])
+        np.testing.assert_array_equal(data.mask, expected.ravel())
+        count, also = (6, " or NaN") if dtype == "f4" else (5, "")
+        assert data.left_out == (
+            f"1 of 6 bands are left out: nodata (0{also}) in all pixels with data.",
+            f"{count} of 40 pixels are left out: nodata (0 in all bands{also}).",
+        )
 
 
 def test_lazy_data_are_read_once_for_it():
@@ -188,11 +212,33 @@ def test_nothing_left_is_an_error(tmp_path):
             read(tmp_path / "a.hdr", **options)
 
 
-@pytest.mark.parametrize("value", ["none", "", True, "1,2", None.__class__])
+@pytest.mark.parametrize("value", ["none", "", True, "1,x", "1,", [], [1, True], None.__class__])
 def test_nodata_must_be_a_number(tmp_path, value):
     save_envi(tmp_path / "a.hdr", CUBE.astype("u2"))
     with pytest.raises(ValueError, match=r'^nodata must be a number or "nan", got [^\n]*$'):
         read(tmp_path / "a.hdr", nodata=value)
+
+
+@pytest.mark.parametrize("values", ["65535,0", " 65535, 0", [65535, "0"], (65535.0, 0), np.array([65535, 0])])
+def test_several_values_may_mean_no_data(tmp_path, values):
+    cube = CUBE.astype("u2") + 1
+    cube[HOLES] = 65535
+    cube[0, 0], cube[0, 1, 2] = 0, 0
+    save_envi(tmp_path / "a.hdr", cube)
+    expected = ~HOLES
+    expected[0, 0] = False
+    for data in both_ways(tmp_path / "a.hdr", nodata=values):
+        np.testing.assert_array_equal(data.mask, expected.ravel())
+        assert (data.nodata, data.more_nodata) == (65535, (0,))
+
+
+def test_a_suspected_value_is_added_to_those_that_are_known(tmp_path):
+    cube = np.arange(1.0, 40 * 40 * 3 + 1).reshape(40, 40, 3)
+    cube[0], cube[1] = -9999, 65535
+    save_envi(tmp_path / "a.hdr", cube, data_ignore_value=-9999)
+    for data in both_ways(tmp_path / "a.hdr"):
+        assert data.warnings[0].endswith("looks like nodata: pass --nodata -9999,65535.")
+    assert read(tmp_path / "a.hdr", nodata="-9999,65535").warnings == ()
 
 
 def test_nodata_of_a_table_leaves_out_columns(tmp_path):
@@ -526,18 +572,33 @@ def test_names_that_do_not_determine_the_axes_are_not_used(names, axes):
 
 
 def test_what_is_assumed_about_axes_is_said(tmp_path):
-    for cube, hint in (
-        (np.ones((9, 8, 6)), ""),
-        (np.ones((5, 5, 9)), ""),
-        (np.ones((3, 9, 8)), "3 × 9 × 8"),
-        (np.ones((9, 5, 5)), "9 × 5 × 5"),
-    ):
-        np.save(tmp_path / "a.npy", cube)
+    for shape in ((60, 95, 156), (3, 9, 8), (9, 5, 5)):
+        np.save(tmp_path / "a.npy", np.ones(shape))
         (said,) = read(tmp_path / "a.npy").assumptions
-        more = f" (the shape {hint} suggests bands × lines × samples)" if hint else ""
-        assert said == f"Axes are taken as lines × samples × bands{more}; --axes changes that."
+        sizes = "{} × {} pixels, {} bands".format(*shape)
+        assert said == f"Axes are taken as lines × samples × bands ({sizes}); --axes changes that."
     np.save(tmp_path / "a.npy", BY_PIXEL)
     assert read(tmp_path / "a.npy").assumptions == ()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_are_pixels_if_only_they_are_as_many(tmp_path, order):
+    pixels = CUBE.reshape(-1, BANDS, order=order)
+    np.save(tmp_path / "a.npy", pixels)
+    (tmp_path / "names.txt").write_text("".join(f"{k} nm\n" for k in range(BANDS)))
+    data = read(tmp_path / "a.npy", shape=(LINES, SAMPLES), order=order, names=tmp_path / "names.txt")
+    np.testing.assert_array_equal(data.M, pixels.T)
+    np.testing.assert_array_equal(data.picture(data.M[2]), CUBE[:, :, 2])
+    assert data.row_names == tuple(f"{k} nm" for k in range(BANDS))
+    assert data.assumptions == (
+        "The rows are taken as pixels and the columns as bands: there are as many rows as pixels.",
+    )
+    with pytest.raises(ValueError, match=r"one pixel per column .* its rows are as many"):
+        read(tmp_path / "a.npy", shape=(LINES, SAMPLES), in_parts=True)
+    np.save(tmp_path / "square.npy", np.arange(16.0).reshape(4, 4))
+    square = read(tmp_path / "square.npy", shape=(2, 2), order="C")
+    np.testing.assert_array_equal(square.M, np.arange(16.0).reshape(4, 4))
+    assert square.assumptions == ()
 
 
 @pytest.mark.parametrize(

@@ -329,6 +329,22 @@ def test_maps_are_of_the_kind_of_the_scene_with_its_coordinates(tmp_path, kind, 
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted([scene.name, path.name])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_maps_are_written_if_the_reference_system_has_a_time(tmp_path, kind):
+    scene = dataset().reset_coords("spatial_ref").expand_dims(time=1)
+    like = read(save(tmp_path, kind, scene), variable="reflectance")
+    path = write_cube(tmp_path / "maps", np.ones((2, LINES * SAMPLES)), like, NAMES)
+    assert read(path, axes="bands,lines,samples").crs_wkt == WKT
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("variable", [None, "reflectance"])
+def test_an_image_of_two_times_is_refused_with_advice(tmp_path, kind, variable):
+    path = save(tmp_path, kind, dataset().expand_dims(time=2))
+    with pytest.raises(ValueError, match=r"'reflectance' .* has 4 dimensions, .* choose one entry"):
+        read(path, variable=variable)
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("kind", ["h5netcdf", "zarr3"])
 def test_pixels_of_a_matrix_are_written_in_their_order(tmp_path, order, kind):

@@ -9,6 +9,7 @@ import pytest
 from scipy import optimize, sparse
 
 from sepnmf import _overview as overview
+from sepnmf.io import read
 from sepnmf.io._data import Data
 from sepnmf.matrix import as_matrix
 from sepnmf.selection import Selection
@@ -193,10 +194,19 @@ def test_a_run_that_ended_badly_is_one_sentence_with_advice(status, advice):
 
 def test_every_doubt_is_said():
     warned = "450 pixels have the value 65535 in every band: pass --nodata 65535."
-    found = overview.doubts(run("not identifiable", converged=False), 0.524, [warned])
+    data = Data(np.ones((2, 2)), Path("a.npy"), warnings=(warned,))
+    found = overview.doubts(run("not identifiable", converged=False), 0.524, data)
     assert found[0] == warned
     assert "only 52.4% of the data" in found[1]
     assert "cone" in found[2]
     assert "before it settled" in found[3]
     assert len(found) == 4
     assert "explain nothing of the data" in overview.doubts(run(), -0.03)[0]
+
+
+def test_a_poor_fit_casts_doubt_on_axes_that_were_assumed(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((3, 4, 5)))
+    assumed, given = (read(tmp_path / "a.npy", axes=axes) for axes in (None, "lines,samples,bands"))
+    assert "--axes" in overview.doubts(run(), 0.7, assumed)[1]
+    assert len(overview.doubts(run(), 0.7, given)) == 1
+    assert overview.doubts(run(), 0.9, assumed) == ()

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from sepnmf._typing import Floats, Ints
+from sepnmf.io._axes import ASSUMED
 from sepnmf.io._data import Data
+from sepnmf.io._nodata import as_text, option_for
 from sepnmf.least_squares import Atoms, checked_unexplained, nnls, squared_misfits
 from sepnmf.matrix import SMALL, Matrix, MatrixLike, Part, as_matrix, concatenated
 from sepnmf.matrix._reducers import PerColumn
@@ -78,20 +80,44 @@ def fit_of(matrix: Matrix, W: Floats, sum_to_one: bool = False) -> float:
     return left.explained
 
 
-def doubts(sel: Selection, fit: float, data_warnings: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return why a result is doubtful and what to do, one sentence each; nothing if it is not."""
-    found = list(data_warnings)
+def doubts(sel: Selection, fit: float, data: Data | None = None) -> tuple[str, ...]:
+    """Return why a result is doubtful and what to do, one sentence each; nothing if it is not.
+
+    The warnings of the data come first.
+    """
+    found = [] if data is None else [*data.warnings, *suspected_anchors(data, sel)]
     if fit < POOR_FIT:
         share = f"only {fit:.1%}" if fit > 0 else "nothing"
         found.append(
             f"The anchors explain {share} of the data: use more anchors, or leave out bad rows and columns "
             "without data."
         )
+        if data is not None and any(sentence.startswith(ASSUMED) for sentence in data.assumptions):
+            found.append(
+                "The order of the axes was assumed: if the numbers of pixels and bands are not those of the "
+                "image, give the order with --axes."
+            )
     if sel.status in DOUBTFUL:
         found.append(DOUBTFUL[sel.status])
     if not sel.converged and sel.status in {"converged", "done", "not identifiable"}:
         found.append(DOUBTFUL["max_outer"])
     return tuple(found)
+
+
+def suspected_anchors(data: Data, sel: Selection) -> list[str]:
+    """Return a sentence for each anchor that is probably a pixel without data."""
+    if not data.suspects:
+        return []
+    known = () if data.nodata is None else (data.nodata, *data.more_nodata)
+    rows = slice(None) if data.row_mask is None else data.row_mask
+    columns = np.asarray(data.M[:, sel.anchors])[rows]
+    return [
+        f"Anchor {rank} ({data.column_label(int(anchor))}) has the value {as_text(value)} in every band: it "
+        f"is probably no data; pass {option_for(value, known)}."
+        for rank, (anchor, column) in enumerate(zip(sel.anchors, columns.T, strict=True), start=1)
+        for value, empty in data.suspects
+        if np.array_equal(column, empty[rows])
+    ]
 
 
 def curve_of_residuals(M: MatrixLike, random_state: int = 0) -> dict[str, Floats] | None:

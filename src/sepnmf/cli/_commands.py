@@ -76,7 +76,7 @@ def select(
             memory=memory,
             in_parts=dask is not None,
         )
-        M = work.matrix_of(data, negative, anchors)
+        data, M = work.matrix_of(data, negative, anchors)
         sel, fit = work.find_anchors(M, anchors, method, normalize, seed, options)
         content = work.record(
             data, sel, fit, axis=axis.value, normalize=normalize.value, seed=seed, options=options
@@ -88,7 +88,7 @@ def select(
         if report:
             W = work.anchor_columns(M, sel)
             paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, anchor_images=image_shape))
-    show(sel, content, paths, as_json)
+    show(data, sel, content, paths, as_json)
 
 
 @app.command()
@@ -151,7 +151,7 @@ def unmix(
                 f"{file.name} contains a matrix, not an image: if its columns are pixels, give their shape "
                 "with --shape LINESxSAMPLES."
             )
-        M = work.matrix_of(data, negative, anchors)
+        data, M = work.matrix_of(data, negative, anchors)
         sel, fit = work.find_anchors(M, anchors, method, normalize, seed, options, sum_to_one=sum_to_one)
         W = work.anchor_columns(M, sel)
         with stage("computing abundances"):
@@ -167,7 +167,7 @@ def unmix(
         with stage("writing abundances"):
             cube = write_cube(folder / "abundances", H.astype(np.float32) if M.lazy else H, data, labels)
             # Lazy weights are computed once, while they are written; the maps are read from that file.
-            shown = read_maps(cube, thinning(data.image_shape)) if M.lazy else maps(data, H)
+            shown = read_maps(cube, thinning(data.require_image())) if M.lazy else maps(data, H)
         with stage("computing the residual of each pixel"):
             residual = residual_map(data, M, W, sum_to_one)
         with stage("drawing maps"):
@@ -181,7 +181,7 @@ def unmix(
         if report:
             more: dict[str, Any] = {"maps": shown, "residual_map": residual, "sum_to_one": sum_to_one}
             paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, **more))
-    show(sel, content, paths, as_json)
+    show(data, sel, content, paths, as_json)
 
 
 @app.command()
@@ -238,7 +238,7 @@ def compare(
         )
         if is_lazy(data.M):
             raise UserError(f"{file.name} is too large for a comparison: use sepnmf select.")
-        M = work.matrix_of(data, negative, anchors)
+        data, M = work.matrix_of(data, negative, anchors)
         r = work.number_of_anchors(M, anchors, seed)
         rows = work.compare_methods(data, M, r, chosen, normalize, seed)
         rows.sort(key=lambda row: (row["fit"] is None, -(row["fit"] or 0.0)))

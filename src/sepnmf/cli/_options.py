@@ -51,7 +51,10 @@ NAMES_HELP = "Whether the first {} of a .csv or .tsv file contains names; by def
 DECIMAL_HELP = "Decimal separator of a .csv, .tsv or text file, a point or a comma; by default detected."
 LABELS_HELP = "Names of the {} of FILE: a text file with one name per line, or a variable of FILE."
 MASK_HELP = "File with lines × samples numbers. Pixels where it is zero are left out."
-NODATA_HELP = "Value of pixels without data, e.g. -9999 or nan; they are left out. By default FILE says it."
+NODATA_HELP = (
+    "Value of pixels without data, e.g. -9999, nan or 0,65535; they are left out. Can be repeated. By "
+    "default FILE says it."
+)
 BANDS_HELP = "Bands to use, counted from 1 as in ENVI, e.g. 1-100,115-150; by default all but bad ones."
 AXES_HELP = "Order of the axes of an array of three dimensions, e.g. bands,lines,samples."
 ORDER_HELP = "Order of the pixels with --shape: C, line by line, or F, sample by sample, as in MATLAB."
@@ -98,7 +101,7 @@ RowNames = Annotated[
     str | None, unset("--row-names", metavar="FILE|VARIABLE", help=LABELS_HELP.format("rows or bands"))
 ]
 Mask = Annotated[Path | None, unset("--mask", metavar="FILE", help=MASK_HELP)]
-Nodata = Annotated[str | None, unset("--nodata", metavar="VALUE|nan", help=NODATA_HELP)]
+Nodata = Annotated[list[str] | None, unset("--nodata", metavar="VALUE|nan", help=NODATA_HELP)]
 Bands = Annotated[str | None, unset("--bands", metavar="RANGES", help=BANDS_HELP)]
 Axes = Annotated[str | None, unset("--axes", metavar="ORDER", help=AXES_HELP)]
 Order = Annotated[str | None, unset("--order", metavar="C|F", help=ORDER_HELP)]

@@ -24,6 +24,7 @@ COUNTED = {
 
 
 def show(
+    data: "Data",
     sel: "Selection",
     content: dict[str, Any],
     paths: list[Path],
@@ -35,8 +36,6 @@ def show(
     if as_json:
         show_json(content)
         return
-    from sepnmf._overview import doubts
-
     note = ""
     if rows is None:
         rows = [
@@ -49,8 +48,9 @@ def show(
         print_line(note)
     run = f"{sel.method}, {sel.status}, {sel.seconds:.2f} s"
     print_line(f"The anchors explain {content['fit']:.2%} of the data ({run}).")
-    for sentence in doubts(sel, content["fit"]):
-        print_line(sentence)
+    for sentence in content["warnings"]:
+        if sentence not in data.warnings:  # they are printed when the file has been read
+            print_line(sentence)
     print_line(f"Written: {', '.join(map(str, paths))}")
 
 
@@ -91,7 +91,7 @@ def write_page(
             anchor_columns=W,
             summary=overview.summary(data),
             fit=fit,
-            warnings=overview.doubts(sel, fit, data.warnings),
+            warnings=overview.doubts(sel, fit, data),
             notes=(*data.left_out, *data.assumptions),
             picture=None if data.image_shape is None else overview.scene(data),
             curve=overview.curve_of_residuals(M),

@@ -80,7 +80,7 @@ def topics(
         with stage("counting co-occurrences"):
             Q = cooccurrence(counts)
         data = replace(data, M=Q, row_names=vocab)
-        M = work.matrix_of(data, Sign.error, anchors)
+        data, M = work.matrix_of(data, Sign.error, anchors)
         sel, fit = work.find_anchors(M, anchors, method, Scale.none, seed, options)
         with stage("computing topics"):
             shares = topic_words(Q, sel.anchors)
@@ -107,7 +107,7 @@ def topics(
             paths.append(write_page(folder, data, M, sel, W, fit, Scale.none, seed, **more))
     head = {"": "right", "anchor word": "left", "top words": "left"}
     lines = [[str(k), anchor, ", ".join(word for word, _ in top)] for k, (anchor, top) in enumerate(found, 1)]
-    show(sel, content, paths, as_json, head, lines)
+    show(data, sel, content, paths, as_json, head, lines)
 
 
 def parse_limit(text: str | None, option: str) -> float | None:

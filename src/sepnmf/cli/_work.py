@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,30 +24,61 @@ if TYPE_CHECKING:
 MOST_WEIGHTS = 20_000  # columns up to which their weights are written as a table
 
 
-def load(file: Path, *, shape: str | None = None, axis: Axis = Axis.columns, **options: Any) -> "Data":
+def load(
+    file: Path,
+    *,
+    shape: str | None = None,
+    nodata: list[str] | None = None,
+    axis: Axis = Axis.columns,
+    **options: Any,
+) -> "Data":
     """Read a file with `sepnmf.io.read` and the options that are given; with `axis` rows, transpose it."""
-    from sepnmf.io import read
+    from sepnmf.io import ROWS_ARE_PIXELS, read
 
     given = {name: value for name, value in options.items() if value is not None}
     if shape is not None:
         given["shape"] = parse_shape(shape, "--shape")
+    if nodata:
+        given["nodata"] = ",".join(nodata)
     with stage(f"reading {file.name}"):
         data = read(file, **given)
-    return data.transposed() if axis is Axis.rows else data
+    if axis is Axis.rows and ROWS_ARE_PIXELS not in data.assumptions:  # then it is transposed already
+        return data.transposed()
+    return data
 
 
-def matrix_of(data: "Data", negative: Sign, anchors: str) -> "Matrix":
-    """Return the rows and columns that are used; print what was left out, what was assumed, and warnings."""
+def matrix_of(data: "Data", negative: Sign, anchors: str) -> tuple["Data", "Matrix"]:
+    """Return the data and the rows and columns that are used; say what was left out and assumed, and warn.
+
+    If negative entries are set to zero, the data say so.
+    """
     from sepnmf._validation import check_rank
 
     with stage(f"checking the entries of {data.file.name}"):
+        said = said_of_clipping(data) if negative is Sign.clip else ()
+        data = replace(data, assumptions=data.assumptions + said)
         matrix = data.matrix(negative.value)
     r = check_anchors(anchors)
     if r is not None:
         check_rank(r, matrix.shape[1])
     for sentence in (*data.left_out, *data.assumptions, *data.warnings):
         print_error(sentence)
-    return matrix
+    return data, matrix
+
+
+def said_of_clipping(data: "Data") -> tuple[str, ...]:
+    """Return how many entries are negative and the smallest, in a sentence; data in chunks are not read."""
+    from sepnmf.matrix import is_lazy
+
+    if is_lazy(data.M):
+        return ("Negative entries are set to zero.",)
+    matrix = data.matrix("allow").in_memory()
+    least, count = matrix.extent()[0], int((matrix.values < 0).sum())
+    if not count:
+        return ()
+    share = count / (matrix.shape[0] * matrix.shape[1])
+    part = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
+    return (f"{count:,} entries ({part}) are negative, the smallest {least:.4g}, and are set to zero.",)
 
 
 def parse_shape(text: str, option: str) -> tuple[int, int]:
@@ -233,7 +265,7 @@ def record(data: "Data", sel: "Selection", fit: float, **more: Any) -> dict[str,
         "fit": fit,
         "left_out": list(data.left_out),
         "assumptions": list(data.assumptions),
-        "warnings": list(doubts(sel, fit, data.warnings)),
+        "warnings": list(doubts(sel, fit, data)),
         "counted_from": counted_from(data),
         "anchors": anchor_rows(data, sel),
         **more,

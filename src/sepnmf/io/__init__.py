@@ -5,7 +5,7 @@ reader are the options of `read` that it accepts; `large` and `chunk` stand for 
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -26,11 +26,13 @@ from sepnmf.io._names import read_names, with_names
 from sepnmf.io._scenes import read_netcdf, read_zarr
 from sepnmf.io._tables import read_parquet, read_table
 from sepnmf.io._zarrs import is_zarr
+from sepnmf.matrix import is_lazy
 
 SAID_OF_ORDER = {
     "C": "Pixels are taken line by line (order C, as in NumPy); --order F changes that.",
     "F": "Pixels are taken sample by sample (order F, as in MATLAB); --order C changes that.",
 }
+ROWS_ARE_PIXELS = "The rows are taken as pixels and the columns as bands: there are as many rows as pixels."
 
 SHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 
@@ -72,7 +74,7 @@ def read(
     shape: tuple[int, int] | None = None,
     order: str | None = None,
     axes: str | None = None,
-    nodata: float | str | None = None,
+    nodata: float | str | Sequence[float | str] | None = None,
     mask: str | os.PathLike[str] | None = None,
     bands: str | None = None,
     in_parts: bool = False,
@@ -108,18 +110,20 @@ def read(
         Names of the columns and rows: a text file with one name per line, a table whose first column has
         them, or the name of a variable of the same file (.npz, NetCDF, HDF5, .h5ad).
     shape : tuple of two ints, optional
-        Numbers of lines and samples, if the columns of a matrix are the pixels of an image.
+        Numbers of lines and samples, if the columns of a matrix are the pixels of an image. If only its rows
+        are as many, they are the pixels, and the matrix is transposed.
     order : {"C", "F"}, optional
         Order of these pixels: line by line (C), as in ``cube.reshape(-1, bands).T`` of NumPy, or sample by
         sample (F), as in MATLAB. The default is F for .mat files and C for all others.
     axes : str, optional
         Order of the axes of an array of three dimensions, such as "bands,lines,samples"; by default the names
         of its dimensions determine it, and without names it is "lines,samples,bands".
-    nodata : float or str, optional
-        Number that means "no data", or "nan", in place of the one that the file declares. It is compared with
-        the numbers in the file, before scale factors. Bands without data in all pixels that have data
-        somewhere are left out; then pixels without data in one of the other bands. In tables, blank cells
-        and those such as NA and n.d. mean NaN.
+    nodata : float, str or sequence of them, optional
+        Number that means "no data", or "nan", in place of the one that the file declares; several as a
+        sequence or as text such as "0,65535". It is compared with the numbers in the file, before scale
+        factors. Bands without data in all pixels that have data somewhere are left out; then pixels without
+        data in one of the other bands. The number 0 also occurs in data: pixels are left out if they are 0 in
+        all bands that are used. In tables, blank cells and those such as NA and n.d. mean NaN.
     mask : path, optional
         A file with lines × samples numbers, or with one number per column. Where it is zero or NaN, pixels
         are left out.
@@ -242,8 +246,15 @@ def with_shape(data: Data, shape: tuple[int, int] | None, order: str | None) -> 
     if shape is not None and data.image_shape is not None and data.image_order == "C":
         raise ValueError(f"{data.file.name} is already an image of shape {data.image_shape}: omit shape.")
     lines, samples = (check_count(size, "shape") for size in shape or data.require_image())
-    n = data.M.shape[1]
-    if lines * samples != n:
+    m, n = data.M.shape
+    if lines * samples == m != n and data.image_shape is None:
+        if is_lazy(data.M) or data.scaling is not None:  # which may have one number per row
+            raise ValueError(
+                f"shape must have one pixel per column of {data.file.name}, {n}, got {lines} × {samples}: "
+                "its rows are as many, so save the transposed matrix."
+            )
+        data = replace(data.transposed(), assumptions=(*data.assumptions, ROWS_ARE_PIXELS))
+    elif lines * samples != n:
         raise ValueError(
             f"shape must have one pixel per column of {data.file.name}, {n}, got {lines} × {samples}."
         )

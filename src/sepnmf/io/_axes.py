@@ -6,6 +6,7 @@ from sepnmf.matrix import SPECTRAL
 
 AXES = {"b": "bands", "l": "lines", "s": "samples"}
 DEFAULT = "lsb"
+ASSUMED = "Axes are taken as"  # how the sentence begins that says so
 
 # Names of dimensions, in lower case.
 NAMES = {
@@ -90,8 +91,6 @@ def find_axes(
         return named, ()
     if len(shape) == 2:
         return "bl", ()
-    first, second, third = shape
-    hint = ""
-    if first < min(second, third) or (second == third != first):
-        hint = f" (the shape {first} × {second} × {third} suggests bands × lines × samples)"
-    return DEFAULT, (f"Axes are taken as lines × samples × bands{hint}; --axes changes that.",)
+    lines, samples, bands = shape
+    sizes = f"{lines} × {samples} pixels, {bands} bands"
+    return DEFAULT, (f"{ASSUMED} lines × samples × bands ({sizes}); --axes changes that.",)

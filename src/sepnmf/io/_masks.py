@@ -13,14 +13,14 @@ from scipy import sparse
 from sepnmf._typing import Bools
 from sepnmf.io._axes import letter_of
 from sepnmf.io._data import Data
-from sepnmf.io._nodata import Nodata, as_text, parse_nodata, warnings_of, without_nodata
+from sepnmf.io._nodata import Nodata, NodataValues, as_text, parse_nodata, warnings_of, without_nodata
 
 
 def with_masks(
     data: Data,
     read_mask: Callable[[Path], Data],
     *,
-    nodata: float | str | None = None,
+    nodata: NodataValues | None = None,
     mask: str | os.PathLike[str] | None = None,
     bands: str | None = None,
 ) -> Data:
@@ -33,15 +33,24 @@ def with_masks(
     if mask is not None:
         data = with_columns(data, mask_of(Path(mask), data, read_mask), f"--mask {Path(mask).name}")
     if nodata is not None:
-        data = replace(data, nodata=parse_nodata(nodata), more_nodata=())
-    for value in () if data.nodata is None else (data.nodata, *data.more_nodata):
+        first, *more = parse_nodata(nodata)
+        data = replace(data, nodata=first, more_nodata=tuple(more))
+    known = () if data.nodata is None else (data.nodata, *data.more_nodata)
+    for value in known:
         data = with_nodata(data, value)
     if data.image_shape is not None:
-        found = warnings_of(data.M, data.row_mask, data.mask)
-        data = replace(data, warnings=data.warnings + found)
+        found, values = warnings_of(data.M, data.row_mask, data.mask, known)
+        suspects = tuple((value, constant_column(data, value)) for value in values)
+        data = replace(data, warnings=data.warnings + found, suspects=suspects)
     if data.scaling is not None:
         data = replace(data, M=data.scaling(data.M), scaling=None)
     return data
+
+
+def constant_column(data: Data, value: float) -> NDArray[Any]:
+    """Return a column with this value in every row, after scale factors."""
+    column = np.full((data.M.shape[0], 1), value, data.M.dtype)
+    return np.asarray(column if data.scaling is None else data.scaling(column))[:, 0]
 
 
 def rows_of(data: Data) -> str:
@@ -84,10 +93,11 @@ def with_nodata(data: Data, value: float) -> Data:
         return replace(data, warnings=(*data.warnings, said))
     rows, columns, has_nan = without_nodata(data.M, value, data.row_mask, data.mask)
     also = " or NaN" if has_nan and not np.isnan(value) else ""
-    why = f"nodata ({'NaN' if np.isnan(value) else as_text(value)}{also})"
+    shown = "NaN" if np.isnan(value) else as_text(value)
     if rows is not None:
-        data = with_rows(data, rows, f"{why} in all {data.what} with data")
-    return data if columns is None else with_columns(data, columns, why)
+        data = with_rows(data, rows, f"nodata ({shown}{also}) in all {data.what} with data")
+    everywhere = f" in all {rows_of(data)}" if value == 0 else ""
+    return data if columns is None else with_columns(data, columns, f"nodata ({shown}{everywhere}{also})")
 
 
 def with_good_bands(data: Data, flags: Any, why: str) -> Data:

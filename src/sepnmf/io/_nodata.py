@@ -4,7 +4,7 @@ Numbers are compared as they are in the file, before scale factors are applied.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,18 +16,24 @@ from sepnmf._typing import Bools
 from sepnmf.io._guards import needed
 from sepnmf.matrix import is_lazy
 
+NodataValues = float | str | Sequence[float | str]
+
 BLOCK = 2**22  # entries of a matrix in memory that are looked at together
 SAMPLE = 8  # chunks of a Dask array that are searched for values that look like nodata
 HUGE = 1e15  # beyond, numbers are written in a few digits, and no quantity is so large
 LEAST_PIXELS, LEAST_SHARE = 16, 1e-3  # repetitions of a value that looks like nodata
 
 
-def parse_nodata(value: float | str) -> float:
-    """Return a nodata value, given as a number or as text such as "-9999" or "nan"."""
+def parse_nodata(value: NodataValues) -> tuple[float, ...]:
+    """Return nodata values, given as a number, as text such as "-9999", "nan" or "0,65535", or as several."""
+    if isinstance(value, (list, tuple, np.ndarray)) and len(value):
+        return tuple(dict.fromkeys(number for item in value for number in parse_nodata(item)))
+    if isinstance(value, str) and "," in value:
+        return parse_nodata(value.split(","))
     try:
         if isinstance(value, bool):
             raise TypeError
-        return float(value)
+        return (float(value),)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise ValueError(f'nodata must be a number or "nan", got {str(value)[:40]!r}.') from None
 
@@ -37,6 +43,11 @@ def as_text(value: float) -> str:
     if np.isnan(value):
         return "nan"
     return str(int(value)) if value == np.round(value) and abs(value) < HUGE else f"{value:.9g}"
+
+
+def option_for(value: float, known: Sequence[float]) -> str:
+    """Return the option of the command line that adds a value to those that are known."""
+    return f"--nodata {','.join(map(as_text, (*known, value)))}"
 
 
 @dataclass(frozen=True)
@@ -73,15 +84,26 @@ class Nodata:
             found |= np.isnan(block)
         return found
 
+    def decisive(self, block: NDArray[Any], found: Bools) -> Bools:
+        """Return which of the entries found rule out a whole column: all, but zeros also occur in data."""
+        if self.low != 0 or self.high != 0:
+            return found
+        return np.asarray(np.isnan(block)) if block.dtype.kind == "f" else np.zeros_like(found)
+
 
 @dataclass
 class Counts:
-    """Entries without data of some columns: per column, and per row in columns that have data somewhere."""
+    """Entries without data of some columns: per column, and per row in columns that have data somewhere.
+
+    The last two count only those that rule out a whole column.
+    """
 
     per_column: NDArray[np.int32]
     per_row: NDArray[np.int64]
     columns: int
     has_nan: bool
+    decisive_per_column: NDArray[np.int32]
+    decisive_per_row: NDArray[np.int64]
 
     @classmethod
     def of(cls, block: NDArray[Any], match: Nodata, rows: Bools | None, used: Bools | None) -> "Counts":
@@ -94,7 +116,12 @@ class Counts:
             partly &= used
         per_row = np.count_nonzero(found & partly, axis=1)
         has_nan = block.dtype.kind == "f" and per_column.any() and bool(np.isnan(block).any())
-        return cls(per_column, per_row, int(np.count_nonzero(partly)), bool(has_nan))
+        decisive = match.decisive(block, found)
+        of_columns, of_rows = per_column, per_row
+        if decisive is not found:
+            of_columns = np.count_nonzero(decisive, axis=0).astype(np.int32)
+            of_rows = np.count_nonzero(decisive & partly, axis=1)
+        return cls(per_column, per_row, int(np.count_nonzero(partly)), bool(has_nan), of_columns, of_rows)
 
 
 def without_nodata(
@@ -103,7 +130,7 @@ def without_nodata(
     """Return which rows and which columns are used, and whether NaN was found; M is read once.
 
     Rows that have no data in every column that has data somewhere are left out. Then columns are left out
-    that have no data in one of the other rows.
+    that have no data in one of the other rows; if the value is 0, in all of them, or NaN in one.
     """
     match = Nodata.of(value, M.dtype)
     if match is None:
@@ -116,7 +143,9 @@ def without_nodata(
     columns = sum(part.columns for part in parts)
     empty = np.asarray(per_row == columns) & (columns > 0)
     # A column with data somewhere has none in all empty rows; with more gaps, it has one elsewhere.
-    full = per_column <= np.count_nonzero(empty)
+    unread = np.asarray(sum(part.decisive_per_row for part in parts) == columns) & (columns > 0)
+    gaps = np.concatenate([part.decisive_per_column for part in parts])
+    full = (per_column < empty.size) & (gaps <= np.count_nonzero(unread))
     if empty.any():
         kept = np.ones(M.shape[0], bool) if rows is None else rows.copy()
         kept[np.flatnonzero(kept)[empty]] = False
@@ -191,15 +220,17 @@ class Constants:
         )
 
 
-def warnings_of(M: Any, rows: Bools | None, used: Bools | None) -> tuple[str, ...]:
-    """Return a sentence for each value in an image that looks like undeclared nodata.
+def warnings_of(
+    M: Any, rows: Bools | None, used: Bools | None, known: Sequence[float] = ()
+) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """Return values in an image that look like undeclared nodata and a sentence for each; some are `known`.
 
     Such a value is the least or the largest of the image, or zero, and many pixels have it in every band. A
     few chunks of a Dask array are searched, and all of an array.
     """
     bands = M.shape[0] if rows is None else int(np.count_nonzero(rows))
     if sparse.issparse(M) or bands < 2 or 0 in M.shape:
-        return ()
+        return (), ()
     where = ""
     if is_lazy(M) and len(M.chunks[1]) > SAMPLE:
         numbers = np.unique(np.linspace(0, len(M.chunks[1]) - 1, SAMPLE).astype(int))
@@ -208,14 +239,15 @@ def warnings_of(M: Any, rows: Bools | None, used: Bools | None) -> tuple[str, ..
     else:
         parts = list(each_block(M, Constants.of, None, rows, used))
     total = sum(parts, Constants())
-    found = []
+    found, values = [], []
     for value in sorted({total.low, total.high, 0}):
         count = total.values[value]
         if max(LEAST_PIXELS, LEAST_SHARE * total.columns) <= count < total.columns:
+            values.append(value)
             found.append(
                 f"{count:,} pixels{where} have the value {as_text(value)} in every band, which looks like "
-                f"nodata: pass --nodata {as_text(value)}."
+                f"nodata: pass {option_for(value, known)}."
             )
     if total.with_nan:
         found.append(f"{total.with_nan:,} pixels{where} have NaN: if it is nodata, pass --nodata nan.")
-    return tuple(found)
+    return tuple(found), tuple(values)

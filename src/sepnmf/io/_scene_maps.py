@@ -19,6 +19,10 @@ from sepnmf.io._zarrs import is_zarr, open_zarr
 from sepnmf.matrix import CHUNK, Stored, is_lazy
 
 MAPS = "abundances"
+# Attributes that only HDF5 may write, and those of numbers that are not copied; also all that begin with "_".
+NOT_CARRIED = {"CLASS", "NAME", "DIMENSION_LABELS", "DIMENSION_LIST", "REFERENCE_LIST"} | {
+    "coordinates", "grid_mapping", "missing_value",
+}  # fmt: skip
 
 
 def write_netcdf(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
@@ -120,9 +124,8 @@ def dataset_of(H: Any, like: Data, names: Sequence[str]) -> Any:
 
 def carried(item: Item) -> dict[str, Any]:
     """Return the attributes of an array that describe its copy: text and numbers, not those of HDF5."""
-    internal = ("REFERENCE_LIST", "CLASS", "NAME", "coordinates", "grid_mapping", "missing_value")
     return {
         name: value
         for name, value in item.attrs.items()
-        if name not in internal and not name.startswith("_") and isinstance(value, (str, int, float))
+        if name not in NOT_CARRIED and not name.startswith("_") and isinstance(value, (str, int, float))
     }

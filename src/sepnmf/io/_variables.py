@@ -47,6 +47,8 @@ def choose(variables: Sequence[Variable], wanted: str | None, file: Path) -> Var
     if len(candidates) != 1:
         raise ValueError(f"{file.name} {list_variables(variables, wanted)}.")
     chosen = candidates[0]
+    if chosen.is_real and len(chosen.shape) > 3:
+        raise ValueError(f"{file.name} has {chosen}, which has {too_many(chosen.shape)}.")
     if not chosen.is_matrix:
         raise ValueError(
             f"{file.name} has {chosen}, which is neither a matrix nor an image of real numbers: "
@@ -63,8 +65,19 @@ def list_variables(variables: Sequence[Variable], wanted: str | None) -> str:
     if wanted is not None:
         return f"has no variable {wanted!r} but {listed}: choose one with --variable NAME"
     if not any(v.is_matrix for v in variables):
+        large = next((v for v in variables if v.is_real and len(v.shape) > 3), None)
+        if large is not None:
+            return f"contains no matrix and no image: {large} has {too_many(large.shape)}"
         return f"contains no matrix of real numbers, only {listed}"
     return f"contains several matrices, {listed}: choose one with --variable NAME"
+
+
+def too_many(shape: Sequence[int]) -> str:
+    """Return how many dimensions an array has, if they are more than three, and what to do."""
+    return (
+        f"{len(shape)} dimensions, and an image has three: choose one entry of each other dimension, such as "
+        "one time, and save that as a file"
+    )
 
 
 def check_real(dtype: np.dtype[Any], file: Path) -> None:
@@ -79,6 +92,8 @@ def check_real(dtype: np.dtype[Any], file: Path) -> None:
 
 def check_shape(shape: tuple[int, ...], file: Path) -> None:
     """Refuse an array that is neither a matrix nor an image."""
+    if len(shape) > 3:
+        raise ValueError(f"{file.name} contains an array of shape {shape}, which has {too_many(shape)}.")
     if len(shape) not in (2, 3) or min(shape) < 0:
         raise ValueError(
             f"{file.name} contains an array of shape {shape}: expected a matrix (two dimensions) or an image "
