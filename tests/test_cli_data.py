@@ -379,3 +379,20 @@ def test_the_residual_and_the_dominant_anchor_are_drawn(scene, sepnmf_says, word
     for name in ("residual.png", "dominant.png"):
         assert image.imread(Path("o", name)).ndim == 3
         assert str(Path("o", name)) in out
+
+
+def test_the_reason_for_the_number_of_anchors_is_kept(scene, sepnmf_says):
+    np.save("scene.npy", scene)
+    code, out, err = sepnmf_says("unmix", "scene.npy", "-r", "auto", "-m", "spa", "--json", "--out", "o")
+    assert code == 0, err
+    reason = next(line for line in err.splitlines() if "anchors:" in line)
+    assert reason in json.loads(out)["assumptions"]
+
+
+def test_anchors_that_are_rows_are_called_rows(scene, sepnmf_says):
+    np.save("samples.npy", scene.reshape(-1, BANDS))
+    code, out, err = sepnmf_says("select", "samples.npy", "-r", 3, "-m", "spa", "--axis", "rows")
+    assert code == 0, err
+    assert "Rows are counted from 0." in out
+    assert out.split()[0] == "row"
+    assert "Anchors are rows of the file (--axis rows)" in err

@@ -86,7 +86,9 @@ def doubts(sel: Selection, fit: float, data: Data | None = None) -> tuple[str, .
     The warnings of the data come first.
     """
     found = [] if data is None else [*data.warnings, *suspected_anchors(data, sel)]
-    if fit < POOR_FIT:
+    # Co-occurrences have the same names along both axes. Rare ones are noise that no anchors explain.
+    together = data is not None and bool(data.row_names) and data.row_names == data.column_names
+    if fit < POOR_FIT and not together:
         share = f"only {fit:.1%}" if fit > 0 else "nothing"
         found.append(
             f"The anchors explain {share} of the data: use more anchors, or leave out bad rows and columns "

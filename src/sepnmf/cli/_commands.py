@@ -77,7 +77,8 @@ def select(
             in_parts=dask is not None,
         )
         data, M = work.matrix_of(data, negative, anchors)
-        sel, fit = work.find_anchors(M, anchors, method, normalize, seed, options)
+        sel, fit, reason = work.find_anchors(M, anchors, method, normalize, seed, options)
+        data = work.with_reason(data, reason)
         content = work.record(
             data, sel, fit, axis=axis.value, normalize=normalize.value, seed=seed, options=options
         )
@@ -152,7 +153,10 @@ def unmix(
                 "with --shape LINESxSAMPLES."
             )
         data, M = work.matrix_of(data, negative, anchors)
-        sel, fit = work.find_anchors(M, anchors, method, normalize, seed, options, sum_to_one=sum_to_one)
+        sel, fit, reason = work.find_anchors(
+            M, anchors, method, normalize, seed, options, sum_to_one=sum_to_one
+        )
+        data = work.with_reason(data, reason)
         W = work.anchor_columns(M, sel)
         with stage("computing abundances"):
             H: Any = nnls(W, M, sum_to_one=sum_to_one)
@@ -239,7 +243,7 @@ def compare(
         if is_lazy(data.M):
             raise UserError(f"{file.name} is too large for a comparison: use sepnmf select.")
         data, M = work.matrix_of(data, negative, anchors)
-        r = work.number_of_anchors(M, anchors, seed)
+        r, _ = work.number_of_anchors(M, anchors, seed)
         rows = work.compare_methods(data, M, r, chosen, normalize, seed)
         rows.sort(key=lambda row: (row["fit"] is None, -(row["fit"] or 0.0)))
         content = {

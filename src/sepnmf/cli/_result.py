@@ -37,12 +37,15 @@ def show(
         show_json(content)
         return
     note = ""
+    if rows is None and content.get("axis") == "rows":
+        head = {("row" if title == "column" else title): side for title, side in head.items()}
     if rows is None:
         rows = [
             [str(row["rank"]), str(row["column"]), row["name"], f"{row['score']:.4g}"]
             for row in content["anchors"]
         ]
         note = COUNTED["line" in content["counted_from"]]
+        note = note if "row" not in head else "Rows are counted from 0."
     show_table(head, rows)
     if note:
         print_line(note)

@@ -81,7 +81,8 @@ def topics(
             Q = cooccurrence(counts)
         data = replace(data, M=Q, row_names=vocab)
         data, M = work.matrix_of(data, Sign.error, anchors)
-        sel, fit = work.find_anchors(M, anchors, method, Scale.none, seed, options)
+        sel, fit, reason = work.find_anchors(M, anchors, method, Scale.none, seed, options)
+        data = work.with_reason(data, reason)
         with stage("computing topics"):
             shares = topic_words(Q, sel.anchors)
             best = top_documents(counts, document_topics(counts, shares))

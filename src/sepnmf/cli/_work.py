@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sepnmf.cli._app import UserError, command_line, print_error, versions
 from sepnmf.cli._cluster import LOCAL
@@ -43,7 +43,8 @@ def load(
     with stage(f"reading {file.name}"):
         data = read(file, **given)
     if axis is Axis.rows and ROWS_ARE_PIXELS not in data.assumptions:  # then it is transposed already
-        return data.transposed()
+        said = "Anchors are rows of the file (--axis rows); results call them columns."
+        return replace(data.transposed(), assumptions=(*data.assumptions, said))
     return data
 
 
@@ -156,18 +157,27 @@ def check_anchors(text: str) -> int | None:
     return int(text)
 
 
-def number_of_anchors(matrix: "Matrix", text: str, seed: int) -> int:
-    """Return the given number of anchors; for "auto", estimate it and print the reason."""
+def number_of_anchors(matrix: "Matrix", text: str, seed: int) -> tuple[int, str]:
+    """Return the given number of anchors; for "auto", estimate it, print the reason and return it too."""
     given = check_anchors(text)
     if given is not None:
-        return given
+        return given, ""
     from sepnmf.tuning import estimate_rank
 
     with stage("estimating the number of anchors"):
         estimate = estimate_rank(matrix, random_state=seed)
     more = "" if estimate.certain else f" {estimate.low} is used; -r sets another number."
-    print_error(f"{estimate.explanation}{more}")
-    return estimate.low
+    reason = f"{estimate.explanation}{more}"
+    print_error(reason)
+    return estimate.low, reason
+
+
+class Found(NamedTuple):
+    """A selection, its fit, and why there are so many anchors: empty if their number was given."""
+
+    sel: "Selection"
+    fit: float
+    reason: str
 
 
 def find_anchors(
@@ -179,13 +189,13 @@ def find_anchors(
     options: dict[str, Any],
     *,
     sum_to_one: bool = False,
-) -> tuple["Selection", float]:
+) -> "Found":
     """Select anchors and return the selection and its fit, with weights that sum to one if asked for."""
     from sepnmf._overview import choose, fit_of
     from sepnmf.metrics import rae
     from sepnmf.registry import find_method
 
-    r = number_of_anchors(matrix, anchors, seed)
+    r, reason = number_of_anchors(matrix, anchors, seed)
     record = find_method(method, "--method")
     with watched(record, options) as watching:
         seeds = watching.pop("random_state", seed) if "random_state" in record.options else seed
@@ -193,8 +203,13 @@ def find_anchors(
         sel = choose(scaled, r, record.name, random_state=seeds, **watching)
     with stage("computing the fit"):
         if sum_to_one:
-            return sel, fit_of(matrix, anchor_columns(matrix, sel), sum_to_one=True)
-        return sel, rae(matrix, sel.anchors)
+            return Found(sel, fit_of(matrix, anchor_columns(matrix, sel), sum_to_one=True), reason)
+        return Found(sel, rae(matrix, sel.anchors), reason)
+
+
+def with_reason(data: "Data", reason: str) -> "Data":
+    """Return the data with the reason for the number of anchors among what is assumed."""
+    return replace(data, assumptions=(*data.assumptions, reason)) if reason else data
 
 
 def anchor_columns(matrix: "Matrix", sel: "Selection") -> "Floats":

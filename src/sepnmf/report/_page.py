@@ -156,7 +156,8 @@ def lead(contents: Contents) -> Markup:
 
 def warning_box(contents: Contents) -> Markup | None:
     """Return a box that says why the result is doubtful; None if it is not."""
-    found = dict.fromkeys([*contents.warnings, *doubts(contents.selection, contents.fit)])
+    fit = 1.0 if contents.topics is not None else contents.fit  # co-occurrences are explained less
+    found = dict.fromkeys([*contents.warnings, *doubts(contents.selection, fit)])
     if not found:
         return None
     items = (element("li", name(sentence)) for sentence in found)
