@@ -85,7 +85,7 @@ def doubts(sel: Selection, fit: float, data: Data | None = None) -> tuple[str, .
 
     The warnings of the data come first.
     """
-    found = [] if data is None else [*data.warnings, *suspected_anchors(data, sel)]
+    found = [] if data is None else [*data.warnings, *anchors_without_data(data, sel)]
     # Co-occurrences have the same names along both axes. Rare ones are noise that no anchors explain.
     together = data is not None and bool(data.row_names) and data.row_names == data.column_names
     if fit < POOR_FIT and not together:
@@ -106,9 +106,9 @@ def doubts(sel: Selection, fit: float, data: Data | None = None) -> tuple[str, .
     return tuple(found)
 
 
-def suspected_anchors(data: Data, sel: Selection) -> list[str]:
+def anchors_without_data(data: Data, sel: Selection) -> list[str]:
     """Return a sentence for each anchor that is probably a pixel without data."""
-    if not data.suspects:
+    if not data.undeclared:
         return []
     known = () if data.nodata is None else (data.nodata, *data.more_nodata)
     rows = slice(None) if data.row_mask is None else data.row_mask
@@ -117,7 +117,7 @@ def suspected_anchors(data: Data, sel: Selection) -> list[str]:
         f"Anchor {rank} ({data.column_label(int(anchor))}) has the value {as_text(value)} in every band: it "
         f"is probably no data; pass {option_for(value, known)}."
         for rank, (anchor, column) in enumerate(zip(sel.anchors, columns.T, strict=True), start=1)
-        for value, empty in data.suspects
+        for value, empty in data.undeclared
         if np.array_equal(column, empty[rows])
     ]
 

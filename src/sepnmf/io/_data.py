@@ -44,7 +44,7 @@ class Data:
         The number that means "no data", declared in the file or given, before scale factors were applied.
     more_nodata : tuple of float
         Other numbers that mean the same.
-    suspects : tuple of pairs
+    undeclared : tuple of pairs
         Values that look like undeclared nodata, each with the column of M that has it in every row.
     dims : tuple of str
         Names of the dimensions of the array in the file; empty if they have none.
@@ -73,7 +73,7 @@ class Data:
     warnings: tuple[str, ...] = field(default=(), repr=False)
     nodata: float | None = field(default=None, repr=False)
     more_nodata: tuple[float, ...] = field(default=(), repr=False)
-    suspects: tuple[tuple[float, NDArray[Any]], ...] = field(default=(), repr=False)
+    undeclared: tuple[tuple[float, NDArray[Any]], ...] = field(default=(), repr=False)
     dims: tuple[str, ...] = field(default=(), repr=False)
     wavelength_unit: str = field(default="", repr=False)
     crs_wkt: str = field(default="", repr=False)
@@ -140,7 +140,7 @@ class Data:
             column_names=self.row_names,
             wavelengths=(),
             image_shape=None,
-            suspects=(),
+            undeclared=(),
             mask=self.row_mask,
             row_mask=self.mask,
         )

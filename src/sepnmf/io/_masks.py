@@ -40,8 +40,8 @@ def with_masks(
         data = with_nodata(data, value)
     if data.image_shape is not None:
         found, values = warnings_of(data.M, data.row_mask, data.mask, known)
-        suspects = tuple((value, constant_column(data, value)) for value in values)
-        data = replace(data, warnings=data.warnings + found, suspects=suspects)
+        undeclared = tuple((value, constant_column(data, value)) for value in values)
+        data = replace(data, warnings=data.warnings + found, undeclared=undeclared)
     if data.scaling is not None:
         data = replace(data, M=data.scaling(data.M), scaling=None)
     return data
