@@ -247,6 +247,16 @@ def test_every_declared_value_is_missing():
         sepnmf.select(cube(_FillValue="none"), 4)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_fill_value_of_zero_is_a_measurement_unless_all_are_zero(layout):
+    image = cube(value=0.0, _FillValue=0.0)
+    line, sample = np.unravel_index(TRUE[0], (6, 10))
+    image[line, sample, 0] = 0.0
+    H = sepnmf.nnls(M[:, TRUE], LAYOUTS[layout](image)).transpose("anchor", "y", "x")
+    empty = np.flatnonzero(np.isnan(np.asarray(H)).all(axis=0).ravel())
+    assert empty.tolist() == LEFT_OUT.tolist()
+
+
 def test_missing_entries_of_rows_that_are_left_out_do_not_count():
     A = np.ma.array(M.copy())
     A[3, TRUE] = np.ma.masked

@@ -233,9 +233,8 @@ def from_xarray(M: Any, name: str) -> Container:
 
     def complete(axis: int, others: Ints | None) -> Bools:
         entries = along(array, 1 - axis, others)
-        present = [~np.isnan(entries) if np.isnan(v) else entries != array.dtype.type(v) for v in missing]
-        found: Bools = np.asarray(reduce(and_, present).all(axis=1 - axis))
-        return found
+        used: Bools = np.asarray(reduce(and_, [has_data(entries, value, 1 - axis) for value in missing]))
+        return used
 
     def column_name(j: int) -> str:
         place = np.unravel_index(j, shape)
@@ -274,6 +273,14 @@ def from_xarray(M: Any, name: str) -> Container:
         take=take,
         wrap=wrap,
     )
+
+
+def has_data(entries: Any, missing: float, axis: int) -> Any:
+    """Return whether no entry along an axis is missing; 0 is a measurement too, unless all are 0."""
+    if missing == 0:
+        return (entries != 0).any(axis=axis)
+    present = ~np.isnan(entries) if np.isnan(missing) else entries != entries.dtype.type(missing)
+    return present.all(axis=axis)
 
 
 def spectral_dimension(M: Any, name: str) -> Any:
