@@ -389,6 +389,18 @@ def test_the_reason_for_the_number_of_anchors_is_kept(scene, sepnmf_says):
     assert reason in json.loads(out)["assumptions"]
 
 
+def test_the_reason_and_the_table_have_one_measure_of_what_is_unexplained(sepnmf_says):
+    rng = np.random.default_rng(1)
+    M = rng.random((40, 4)) @ rng.dirichlet(np.full(4, 0.3), 600).T
+    np.save("M.npy", M + 0.3 * rng.random(M.shape) * np.linspace(0.1, 1, 600))
+    code, out, err = sepnmf_says("select", "M.npy", "-r", "auto", "-m", "snpa", "--set", "refine=True")
+    assert code == 0, err
+    table = re.search(r"explain ([\d.]+)% of the data; ([\d.]+)% is unexplained", out)
+    assert float(table[1]) + float(table[2]) == pytest.approx(100)
+    reason = re.search(r"about ([\d.]+)%", err)
+    assert float(reason[1]) == pytest.approx(float(table[2]), rel=0.1)
+
+
 def test_anchors_that_are_rows_are_called_rows(scene, sepnmf_says):
     np.save("samples.npy", scene.reshape(-1, BANDS))
     code, out, err = sepnmf_says("select", "samples.npy", "-r", 3, "-m", "spa", "--axis", "rows")

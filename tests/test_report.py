@@ -78,7 +78,7 @@ def make_contents(labels=None, **changes):
         "maps": maps,
         "residual_map": residual,
         "picture": rng.random((8, 10)),
-        "curve": {"r": np.arange(1, 7), "residual": np.array([0.5, 0.3, 0.1, 0.08, np.nan, 0.07])},
+        "curve": {"r": np.arange(1, 7), "unexplained": np.array([0.5, 0.3, 0.1, 0.08, np.nan, 0.07])},
         "comparison": [
             {"method": "spa", "anchors": ["soil", "rock"], "fit": 0.9, "seconds": 0.2, "status": "done"},
             {"method": "vca", "anchors": ["tree"], "fit": 0.95, "seconds": 10.0, "status": "done"},
@@ -467,7 +467,7 @@ def test_odd_numbers_are_drawn(visit):
             labels=tuple("abcd"),
             anchor_columns=columns,
             maps=np.stack([np.full((4, 4), x) for x in (0.0, np.nan, 1e300, -1.0)]),
-            curve={"r": np.array([1]), "residual": np.array([0.0])},
+            curve={"r": np.array([1]), "unexplained": np.array([0.0])},
         )
     )
     page.get_by_role("button", name="Log scale").first.click()
@@ -498,7 +498,7 @@ def test_the_pointer_shows_exact_values(page):
     page.mouse.move(mark["x"] + mark["width"] / 2 + 3, mark["y"] + 40)
     tip = page.locator("#residuals .tip")
     assert tip.is_visible()
-    assert tip.inner_text().split("\n") == ["number of anchors r 2", "residual", "0.3"]
+    assert tip.inner_text().split("\n") == ["number of anchors r 2", "unexplained", "0.3"]
     page.mouse.move(5, 5)
     assert tip.is_hidden()
 
@@ -517,7 +517,7 @@ def test_arrow_keys_move_the_cursor_and_say_what_is_there(page):
     ]:
         plot.press(key)
         if value is not None:
-            assert told.text_content() == f"number of anchors r {r}. residual: {value}"
+            assert told.text_content() == f"number of anchors r {r}. unexplained: {value}"
             assert page.locator("#residuals .tip").is_visible()
 
 

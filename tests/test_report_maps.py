@@ -236,7 +236,7 @@ def view(page, title):
 
 
 def test_the_residual_of_a_pixel_is_read(scene):
-    figure = view(scene, "Residual")
+    figure = view(scene, "Unexplained")
     assert read_at(scene, figure, 0, 0) == "line 0, sample 0: no data"
     place, value = read_at(scene, figure, 3, 4).split(": about ")
     assert place == "line 3, sample 4"
@@ -307,14 +307,14 @@ def test_nodata_is_never_drawn_as_a_value(scene):
 def test_without_a_script_all_maps_have_one_scale(visit):
     page = visit(make_contents(), java_script_enabled=False)
     assert page.get_by_role("button", name="Own scale").count() == 0
-    assert view(page, "Residual").is_visible()
+    assert view(page, "Unexplained").is_visible()
     assert view(page, "Dominant anchor").locator(".categories").is_visible()
 
 
 def test_paper_has_the_dominant_anchor_and_the_residual(scene):
     scene.emulate_media(media="print")
     try:
-        for title in ("Dominant anchor", "Residual"):
+        for title in ("Dominant anchor", "Unexplained"):
             assert view(scene, title).locator("img").first.is_visible()
     finally:
         scene.emulate_media(media="screen")

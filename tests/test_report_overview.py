@@ -1,5 +1,6 @@
 """What is shown beside anchors: fit, doubts, summary, and maps, with nodata left out."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse
 
+import sepnmf
 from sepnmf import _overview as overview
 from sepnmf.io import read
 from sepnmf.io._data import Data
@@ -67,6 +69,42 @@ def test_other_methods_are_compared_with_the_weights_asked_for(pixels, sum_to_on
         rest = (pixels - fitted(pixels[:, row["columns"]], pixels, sum_to_one))[:, mask]
         expected = 1 - np.linalg.norm(rest) / np.linalg.norm(pixels[:, mask])
         assert row["fit"] == pytest.approx(expected, abs=1e-7)
+
+
+def noisy(columns=1500, rows=40, r=4):
+    """Many noisy mixtures of r columns; averages of them have much less noise."""
+    rng = np.random.default_rng(1)
+    W = rng.random((rows, r))
+    M = W @ rng.dirichlet(np.full(r, 0.3), columns).T
+    return M + 0.05 * rng.random(M.shape)
+
+
+def test_the_curve_and_the_explanation_measure_what_the_fit_measures():
+    M = noisy()
+    sel = sepnmf.select(M, 4)
+    unexplained = 1 - sepnmf.metrics.rae(M, sel.anchors)
+    curve = overview.curve_of_residuals(M)
+    assert curve["unexplained"][3] == pytest.approx(unexplained, rel=0.1)
+    assert (np.diff(curve["unexplained"]) <= 0).all()
+    estimate = sepnmf.RankEstimate(4, 4, "", {"r": np.arange(1, 6), "relative_residual": np.full(5, 1e-4)})
+    said = overview.with_measured(estimate, M).explanation
+    before = float(re.search(r"from about ([\d.]+)% to", said)[1]) / 100
+    assert before == pytest.approx(unexplained, rel=0.1)
+
+
+@pytest.mark.parametrize("squares", [(0.5, 0.2, 0.0, 0.0), (0.5, 0.2)])
+def test_an_explanation_without_percentages_is_kept(squares):
+    curve = {"r": np.arange(1, len(squares) + 1), "relative_residual": np.array(squares)}
+    estimate = sepnmf.RankEstimate(3, 3, "", curve)
+    assert overview.with_measured(estimate, noisy()) is estimate
+
+
+def test_the_curve_ends_where_columns_explain_everything():
+    M = noisy(columns=30, rows=3, r=2)
+    assert len(overview.curve_of_residuals(M)["r"]) == 3
+    assert overview.curve_of_residuals(np.zeros((4, 9))) is None
+    estimate = sepnmf.RankEstimate(1, 3, "", {"r": np.arange(1, 5), "relative_residual": np.full(4, 0.1)})
+    assert overview.with_measured(estimate, M) is estimate
 
 
 def test_the_fit_of_nothing_is_refused():

@@ -40,13 +40,13 @@ def draw_maps(path: Path, maps: "Floats", labels: list[str]) -> Path:
 
 
 def draw_residual(path: Path, residual: "Floats") -> Path:
-    """Draw the relative residual of every pixel; NaN is no data."""
+    """Draw what is unexplained of every pixel, relative to its norm; NaN is no data."""
     from sepnmf.report._pictures import Scale, any_missing
 
     figure, panel = one_panel(residual.shape, 1.4)
     scale = Scale.of(residual, from_zero=True)
     drawn = draw_values(panel, residual, scale.low, scale.high)
-    panel.set_title("Residual, relative to the pixel", fontsize=10)
+    panel.set_title("Unexplained, relative to the pixel", fontsize=10)
     add_bar(figure, drawn, panel, residual.shape, clipped=scale.clipped)
     if any_missing([residual]):
         figure.legend(handles=[no_data()], loc="outside lower left", frameon=False, fontsize=9)

@@ -50,7 +50,8 @@ def show(
     if note:
         print_line(note)
     run = f"{sel.method}, {sel.status}, {sel.seconds:.2f} s"
-    print_line(f"The anchors explain {content['fit']:.2%} of the data ({run}).")
+    fit = content["fit"]
+    print_line(f"The anchors explain {fit:.2%} of the data; {1 - fit:.2%} is unexplained ({run}).")
     for sentence in content["warnings"]:
         if sentence not in data.warnings:  # they are printed when the file has been read
             print_line(sentence)

@@ -162,10 +162,11 @@ def number_of_anchors(matrix: "Matrix", text: str, seed: int) -> tuple[int, str]
     given = check_anchors(text)
     if given is not None:
         return given, ""
+    from sepnmf._overview import with_measured
     from sepnmf.tuning import estimate_rank
 
     with stage("estimating the number of anchors"):
-        estimate = estimate_rank(matrix, random_state=seed)
+        estimate = with_measured(estimate_rank(matrix, random_state=seed), matrix, seed)
     more = "" if estimate.certain else f" {estimate.low} is used; -r sets another number."
     reason = f"{estimate.explanation}{more}"
     print_error(reason)

@@ -198,10 +198,10 @@ def together(contents: Contents) -> Markup | None:
         text.append("The dominant anchor of a pixel is the one with the largest weight.")
     if residual is not None:
         shape = contents.data.image_shape or residual.shape
-        views.append(value_map("Residual", residual, "cividis", shape))
+        views.append(value_map("Unexplained", residual, "cividis", shape))
         text.append(
-            "The residual of a pixel is the norm of what the anchors do not explain, relative to that of "
-            "the pixel: where it is large, an anchor may be missing."
+            "What is unexplained of a pixel is the norm of what the anchors leave of it, relative to its own "
+            "norm: where it is large, an anchor may be missing."
         )
     if not views:
         return None

@@ -28,7 +28,7 @@ class Contents:
     summary : dict of str to str
         Summary of the data, in the order of display.
     fit : float
-        Fraction of the data that the anchors explain, with the weights that are shown.
+        Fraction of the data that the anchors explain, 1 − ‖M − WH‖ / ‖M‖, with the weights that are shown.
     maps : ndarray of shape (r, lines, samples), optional
         Weights of the anchors in all pixels; NaN where there is no data.
     residual_map : ndarray of shape (lines, samples), optional
@@ -38,7 +38,8 @@ class Contents:
     anchor_images : tuple of two ints, optional
         Image shape, if each column of M is an image in column-major order.
     curve : dict of str to ndarray, optional
-        "r", numbers of anchors, and "residual", the relative residual for each of them.
+        "r", numbers of anchors, and "unexplained", the least fraction of the data that so many leave
+        unexplained, measured as `fit` is.
     comparison : list of dict
         For each method "method", "anchors" (labels), "fit", "seconds", "status", and "failure", the reason
         why there is no result, or None.

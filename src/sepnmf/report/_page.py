@@ -133,9 +133,7 @@ def lead(contents: Contents) -> Markup:
     """Return the result in one sentence and four figures."""
     selection, mask, r = contents.selection, contents.data.mask, len(contents.labels)
     n = contents.data.M.shape[1] if mask is None else int(np.count_nonzero(mask))
-    share = (
-        f"{contents.fit:.2%}".replace("%", "\u00a0%").replace("-", "−") if np.isfinite(contents.fit) else "–"
-    )
+    share = percent(contents.fit) if np.isfinite(contents.fit) else "–"
     figures = [
         ("anchors" if r != 1 else "anchor", str(r)),
         ("of the data explained", share),
@@ -152,6 +150,11 @@ def lead(contents: Contents) -> Markup:
         warning_box(contents),
         element("dl", tiles, class_="tiles"),
     )
+
+
+def percent(fraction: float) -> str:
+    """Return a fraction in percent with two digits, as it is typeset."""
+    return f"{fraction:.2%}".replace("%", "\u00a0%").replace("-", "−")
 
 
 def warning_box(contents: Contents) -> Markup | None:
@@ -178,17 +181,20 @@ def data_summary(contents: Contents) -> Markup:
 
 
 def curve(contents: Contents) -> Markup:
-    """Return the curve of the relative residual over the number of anchors."""
+    """Return the curve of what is unexplained over the number of anchors."""
     values = contents.curve or {}
     curves = [Curve(key, np.asarray(y, dtype=float)) for key, y in values.items() if key != "r"]
     r = len(contents.labels)
     text = (
-        f"Relative residual for each number of anchors, with nonnegative weights. This page is about r = {r}."
+        "What the best anchors leave unexplained, ‖M − WH‖ / ‖M‖ with nonnegative weights H, for each number "
+        "of anchors, estimated from at most 500 of the columns."
     )
+    if np.isfinite(contents.fit):
+        text += f" This page is about r = {r}; its anchors leave {percent(1 - contents.fit)} unexplained."
     x = np.asarray(values["r"], dtype=float)
-    axes = Axis("number of anchors r", integer=True), Axis("relative residual", log=False)
+    axes = Axis("number of anchors r", integer=True), Axis("unexplained", log=False)
     return line_chart(
-        "residuals", "Fit against the number of anchors", text, x, curves, *axes, Mark(r, f"r = {r}")
+        "residuals", "Unexplained, against the number of anchors", text, x, curves, *axes, Mark(r, f"r = {r}")
     )
 
 
