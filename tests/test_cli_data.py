@@ -393,12 +393,26 @@ def test_the_reason_and_the_table_have_one_measure_of_what_is_unexplained(sepnmf
     rng = np.random.default_rng(1)
     M = rng.random((40, 4)) @ rng.dirichlet(np.full(4, 0.3), 600).T
     np.save("M.npy", M + 0.3 * rng.random(M.shape) * np.linspace(0.1, 1, 600))
-    code, out, err = sepnmf_says("select", "M.npy", "-r", "auto", "-m", "snpa", "--set", "refine=True")
+    code, out, err = sepnmf_says("select", "M.npy", "-r", "auto")
     assert code == 0, err
     table = re.search(r"explain ([\d.]+)% of the data; ([\d.]+)% is unexplained", out)
     assert float(table[1]) + float(table[2]) == pytest.approx(100)
     reason = re.search(r"about ([\d.]+)%", err)
     assert float(reason[1]) == pytest.approx(float(table[2]), rel=0.1)
+
+
+def test_very_long_columns_are_not_written_as_a_table(sepnmf_says, monkeypatch):
+    monkeypatch.setattr("sepnmf.cli._work.MOST_ROWS", 30)
+    for rows, name in ((30, "anchor_columns.csv"), (31, "anchor_columns.npy")):
+        M = np.random.default_rng(0).random((rows, 5))
+        np.save("M.npy", M)
+        code, out, err = sepnmf_says("select", "M.npy", "-r", 2, "-m", "spa", "--out", "o")
+        assert code == 0, err
+        assert [path.name for path in Path("o").glob("anchor_columns*")] == [name]
+        assert str(Path("o", name)) in out
+    found = json.loads(Path("o/anchors.json").read_text())["anchors"]
+    columns = M[:, [anchor["column"] for anchor in found]]
+    np.testing.assert_array_equal(np.load("o/anchor_columns.npy"), columns)
 
 
 def test_anchors_that_are_rows_are_called_rows(scene, sepnmf_says):

@@ -283,3 +283,21 @@ def test_a_version_that_does_not_write_in_one_piece_is_noticed(tmp_path, monkeyp
     monkeypatch.setattr(rasterio, "open", compressed)
     with pytest.raises(OSError, match="was not created in one piece"):
         write_cube(tmp_path / "maps", np.nan_to_num(H), like, NAMES)
+
+
+def test_every_band_may_have_its_own_nodata_value(tmp_path):
+    cube = np.arange(1, 3 * 4 * 5 + 1, dtype="i2").reshape(3, 4, 5)
+    cube[0, 0, 1], cube[1, 2, 2] = -1, 33
+    cube[2, 3, :3] = -1, 33, 0  # which are data in this band
+    save(tmp_path / "a.tif", cube)
+    bands = "".join(
+        f'<PAMRasterBand band="{k}"><NoDataValue>{value}</NoDataValue></PAMRasterBand>'
+        for k, value in ((1, -1), (2, 33))
+    )
+    (tmp_path / "a.tif.aux.xml").write_text(f"<PAMDataset>{bands}</PAMDataset>")
+    expected = (cube[0] != -1) & (cube[1] != 33)
+    for data in both_ways(tmp_path / "a.tif"):
+        np.testing.assert_array_equal(data.picture(data.mask), expected)
+        assert data.left_out == ("2 of 20 pixels are left out: nodata (-1 or 33).",)
+    for data in both_ways(tmp_path / "a.tif", nodata=-1):
+        np.testing.assert_array_equal(data.picture(data.mask), (cube != -1).all(axis=0))

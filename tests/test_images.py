@@ -160,6 +160,43 @@ def test_pixels_that_are_zero_in_some_bands_stay(tmp_path, dtype, declared):
         )
 
 
+def test_several_nodata_values_are_one_decision(tmp_path):
+    cube = CUBE.astype("i2") + 1
+    cube[HOLES, ::2], cube[HOLES, 1::2] = 0, -9  # no band of these pixels has data
+    cube[:, :4, 5], cube[:, 4:, 5] = 0, -9  # nor has this band
+    cube[1, 4:, 2] = 0
+    cube[0, 3, 1] = -9
+    expected = ~HOLES
+    expected[0, 3] = False
+    save_envi(tmp_path / "a.hdr", cube)
+    for words in ("0,-9", "-9,0"):
+        for data in both_ways(tmp_path / "a.hdr", nodata=words):
+            np.testing.assert_array_equal(data.row_mask, [True] * 5 + [False])
+            np.testing.assert_array_equal(data.mask, expected.ravel())
+            assert len(data.left_out) == 2
+            assert "0 in all bands" in data.left_out[1]
+            assert "-9" in data.left_out[1]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_rule_for_several_values_is_that_of_a_plain_transcription(seed):
+    rng = np.random.default_rng(seed)
+    M = rng.integers(0, 4, (4, 30)).astype(rng.choice(["i4", "f4"]))
+    M[:, rng.random(30) < 0.3] = rng.integers(0, 2, (4, 1))
+    M[rng.random(4) < 0.4] = rng.integers(0, 2, 30)
+    own = (1.0, 1.0, 2.0, None) if rng.random() < 0.5 else ()
+    level = np.array([np.nan if value is None else value for value in own or [1.0] * 4])
+    strict = level[:, None] == M
+    gone = strict if own else strict | (M == 0)
+    partly = ~gone.all(axis=0)
+    empty = gone[:, partly].all(axis=1) & partly.any()
+    expected = partly & ~strict[~empty].any(axis=0)
+    for container in (M, da.from_array(M, chunks=(4, 7))):
+        found_rows, found, _ = without_nodata(container, () if own else (0.0, 1.0), None, None, own)
+        np.testing.assert_array_equal(np.ones(4, bool) if found_rows is None else found_rows, ~empty)
+        np.testing.assert_array_equal(np.ones(30, bool) if found is None else found, expected)
+
+
 def test_lazy_data_are_read_once_for_it():
     calls = []
 
@@ -423,6 +460,40 @@ def test_a_mask_and_nodata_together(tmp_path):
 
 
 # Scale factors and wavelengths.
+
+
+@pytest.mark.parametrize("factor", [None, 100])
+def test_gains_and_offsets_of_envi_are_applied_and_it_is_said(tmp_path, factor):
+    cube = CUBE.astype("i2")
+    cube[HOLES] = -9999
+    gains, offsets = np.linspace(0.5, 2, 6), np.linspace(0, 3, 6)
+    fields = {"data_gain_values": list(gains), "data_offset_values": list(offsets)}
+    fields |= {} if factor is None else {"reflectance_scale_factor": factor}
+    save_envi(tmp_path / "a.hdr", cube, data_ignore_value=-9999, **fields)
+    expected = CUBE.reshape(-1, 6).T.astype("f8") * gains[:, None] + offsets[:, None]
+    for data in both_ways(tmp_path / "a.hdr"):
+        np.testing.assert_array_equal(data.mask, ~HOLES.ravel())
+        np.testing.assert_allclose(np.asarray(data.M)[:, data.mask], expected[:, data.mask], rtol=1e-6)
+        said = "The data gain values and data offset values of the header are applied to its numbers"
+        said += "." if factor is None else ", and the reflectance scale factor is not."
+        assert data.assumptions == (said,)
+
+
+def test_gains_that_are_not_one_per_band_are_not_applied_in_silence(tmp_path):
+    save_envi(tmp_path / "a.hdr", CUBE.astype("i2"), data_gain_values=[1, 2])
+    data = read(tmp_path / "a.hdr")
+    np.testing.assert_array_equal(data.M, CUBE.reshape(-1, 6).T.astype("i2"))
+    assert data.warnings[0] == (
+        "data gain values does not have one number for each of the 6 bands: no gains and offsets are applied."
+    )
+    save_envi(tmp_path / "b.hdr", CUBE.astype("i2"), data_gain_values=[1, 2, 0, 1, 1, 1])
+    with pytest.raises(ValueError, match="its gain of a band is zero or not finite"):
+        read(tmp_path / "b.hdr")
+
+
+def test_reflectance_gains_are_applied_if_there_are_no_others(tmp_path):
+    save_envi(tmp_path / "a.hdr", CUBE.astype("i2"), data_reflectance_gain_values=[2] * 6)
+    np.testing.assert_array_equal(read(tmp_path / "a.hdr").M, 2.0 * CUBE.reshape(-1, 6).T.astype("i2"))
 
 
 @pytest.mark.parametrize("dtype", ["u2", "i2", "f4", "f8"])

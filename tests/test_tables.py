@@ -305,8 +305,8 @@ def test_a_column_of_text_is_named_and_a_word_elsewhere_is_not_missing(tmp_path)
     path = write(tmp_path, "s,who,x\np,Anna,1\nq,Ben,2\n")
     with pytest.raises(ValueError, match=r"'Anna' in line 2, cell 2: .* the whole column is text: remove it"):
         read(path, nodata="nan")
-    path = write(tmp_path, "s,x,y\np,<0.01,1\nq,3,2\n")
-    with pytest.raises(ValueError, match=r"has '<0\.01' in line 2, cell 2: expected a number\.$"):
+    path = write(tmp_path, "s,x,y\np,low,1\nq,3,2\n")
+    with pytest.raises(ValueError, match=r"has 'low' in line 2, cell 2: expected a number\.$"):
         read(path, nodata="nan")
 
 
@@ -399,3 +399,55 @@ def test_names_of_both_axes_can_be_given(tmp_path):
     assert (data.row_names, data.column_names) == (tuple("abcde"), tuple(COLUMNS))
     with pytest.raises(ValueError, match=r"^n\.txt has 7 names, but M\.npz needs 5\.$"):
         read(tmp_path / "M.npz", row_names=tmp_path / "n.txt")
+
+
+@pytest.mark.parametrize("blank", [",,\n", '"","",""\n', " , , \n"])
+def test_a_header_of_blank_names_is_no_header(tmp_path, blank):
+    path = tmp_path / "a.csv"
+    path.write_text(f"{blank}x,1,2\ny,3,4\n")
+    data = read(path)
+    np.testing.assert_array_equal(data.M, [[1, 2], [3, 4]])
+    assert (data.row_names, data.column_names) == (("x", "y"), ())
+    path.write_text(f"{blank},a,b\nx,1,2\ny,3,4\n")
+    assert read(path).column_names == ("a", "b")
+
+
+@pytest.mark.parametrize("cell", ["<0.01", "< 0.01", "<1e-3", ">100", "≤5", "<LOD", "<LOQ"])
+@pytest.mark.parametrize("column", [0, 1])
+def test_a_limit_of_detection_is_no_number(tmp_path, cell, column):
+    rows = [["1", "2", "3"], ["2.5", "3", "4"], ["4", "5", "6"]]
+    rows[0][column] = cell
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,c\n" + "".join(f"{','.join(row)}\n" for row in rows))
+    message = (
+        rf"^a\.csv has '{cell}' in line 2, cell {column + 1}: expected a number, not a limit of detection; "
+    )
+    with pytest.raises(
+        ValueError, match=f"{message}pass --nodata nan to leave out columns with such cells, or"
+    ):
+        read(path)
+    data = read(path, nodata="nan")
+    assert np.isnan(data.M[0, column])
+    assert np.isnan(data.M).sum() == 1
+    np.testing.assert_array_equal(data.mask, np.arange(3) != column)
+    assert data.left_out == ("1 of 3 columns are left out: nodata (NaN).",)
+
+
+def test_limits_of_detection_may_have_decimal_commas(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("Probe;a;b\nx;1,5;<0,01\ny;2;3,5\n")
+    np.testing.assert_array_equal(read(path, nodata="nan").M, [[1.5, np.nan], [2, 3.5]])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("name,a,b\n,mg,mg\nx,1,2\ny,2,3\n", "names in line 1 and again text, such as units, in line 2: "),
+        ("Title;;\nwl;a;b;\nnm;mg;mg;\n1;1,5;2;\n2;2;3,5;\n", "remove line 3 and the lines above line 2"),
+    ],
+)
+def test_a_line_of_units_is_named(tmp_path, text, told):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=told):
+        read(path)

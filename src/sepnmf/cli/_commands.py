@@ -15,7 +15,7 @@ from sepnmf.cli._result import COUNTED, show, write_page
 
 # Patterns of the files that the commands may write.
 ANCHORS = ("anchors.csv", "anchors.json", "history.csv", "report.html")
-SELECT = (*ANCHORS, "anchor_columns.csv", "weights.csv")
+SELECT = (*ANCHORS, "anchor_columns.*", "weights.csv")
 UNMIX = (*ANCHORS, "abundances.*", "endmembers.*", "residual.png", "dominant.png")
 COMPARE = ("comparison.csv", "comparison.json", "report.html")
 
@@ -52,7 +52,8 @@ def select(
     """Find the columns that explain all the others.
 
     Prints the anchors with their names, scores and fit, and writes them to anchors.csv and anchors.json,
-    their columns to anchor_columns.csv, and the weights of all columns to weights.csv.
+    their columns to anchor_columns.csv (.npy if they have more than 100,000 rows), and the weights of all
+    columns to weights.csv.
     """
     image_shape = None if picture is None else work.parse_shape(picture, "--picture")
     options = work.method_options(set_)

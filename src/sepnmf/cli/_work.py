@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sepnmf.selection import Selection
 
 MOST_WEIGHTS = 20_000  # columns up to which their weights are written as a table
+MOST_ROWS = 100_000  # rows up to which the anchors' columns are written as a table
 
 
 def load(
@@ -349,14 +350,23 @@ def write_columns(path: Path, data: "Data", W: "Floats", labels: Sequence[str]) 
 
 
 def write_weights(folder: Path, data: "Data", matrix: "Matrix", sel: "Selection") -> list[Path]:
-    """Write the anchors' columns and, of not too many columns, the weights; nothing of lazy data."""
+    """Write the anchors' columns and, of not too many columns, the weights; nothing of lazy data.
+
+    Columns of very many rows are written as a NumPy array.
+    """
     if matrix.lazy:
         return []
+    import numpy as np
+
     from sepnmf.io._cubes import write_table
     from sepnmf.least_squares import nnls
 
     W, labels = anchor_columns(matrix, sel), data.column_labels(sel.anchors)
-    paths = [write_columns(folder / "anchor_columns.csv", data, W, labels)]
+    if len(W) <= MOST_ROWS:
+        paths = [write_columns(folder / "anchor_columns.csv", data, W, labels)]
+    else:
+        paths = [folder / "anchor_columns.npy"]
+        np.save(paths[0], W)
     if data.M.shape[1] <= MOST_WEIGHTS:
         with stage("computing weights"):
             paths.append(write_table(folder / "weights", nnls(W, matrix), data, labels))

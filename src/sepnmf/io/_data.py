@@ -44,6 +44,8 @@ class Data:
         The number that means "no data", declared in the file or given, before scale factors were applied.
     more_nodata : tuple of float
         Other numbers that mean the same.
+    row_nodata : tuple of float or None
+        One such number per row, or None, in place of them, if the file declares different ones; else empty.
     undeclared : tuple of pairs
         Values that look like undeclared nodata, each with the column of M that has it in every row.
     dims : tuple of str
@@ -73,6 +75,7 @@ class Data:
     warnings: tuple[str, ...] = field(default=(), repr=False)
     nodata: float | None = field(default=None, repr=False)
     more_nodata: tuple[float, ...] = field(default=(), repr=False)
+    row_nodata: tuple[float | None, ...] = field(default=(), repr=False)
     undeclared: tuple[tuple[float, NDArray[Any]], ...] = field(default=(), repr=False)
     dims: tuple[str, ...] = field(default=(), repr=False)
     wavelength_unit: str = field(default="", repr=False)

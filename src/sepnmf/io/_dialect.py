@@ -24,7 +24,10 @@ BLOCK = 2**20
 
 # Cells that mean a missing number. They are not taken for names.
 MISSING = frozenset({"", "#N/A", "<NA>", "N/A", "NA", "NULL", "None", "n/a", "null"})
-MISSING |= {"n.a.", "N.A.", "n.d.", "N.D.", "nd", "ND", "k.A."}
+MISSING |= {"n.a.", "N.A.", "n.d.", "N.D.", "nd", "ND", "k.A.", "n.n.", "BDL", "bdl"}
+
+# Cells that give only a limit of detection, such as <0.01 and <LOD. They too have no number.
+LIMIT = re.compile(r"\s*[<>≤≥]=?\s*(?:\d*[.,]?\d+(?:[eE][+-]?\d+)?|LOD|LOQ|MDL|DL)\s*")
 
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*")
 THOUSANDS = re.compile(
@@ -110,6 +113,11 @@ class Dialect:
         except csv.Error as error:
             raise ValueError(f"{file.name} cannot be read as a table: {one_line(error)}.") from error
 
+    def begins_blank(self, file: Path) -> bool:
+        """Return whether the first line has cells, and all are blank."""
+        first: list[str] = next(iter(self.cells(self.lines(file))), [])
+        return len(first) > 1 and not is_filled(first)
+
     def is_number(self, cell: str) -> bool:
         """Return whether a cell is a number, written with this decimal separator."""
         if self.decimal == ",":
@@ -118,7 +126,7 @@ class Dialect:
 
     def is_number_or_missing(self, cell: str) -> bool:
         """Return whether a cell is a number or means a missing number."""
-        return cell in MISSING or self.is_number(cell)
+        return is_missing(cell) or self.is_number(cell)
 
     def with_points(self, line: str) -> str:
         """Return a line with decimal points, for NumPy."""
@@ -131,6 +139,11 @@ class Dialect:
     def original(self, cell: str) -> str:
         """Return a cell of a line of `with_points` as it is in the file."""
         return cell if self.decimal == "." else cell.translate(FROM_POINTS)
+
+
+def is_missing(cell: str) -> bool:
+    """Return whether a cell means a missing number, or one beyond a limit of detection."""
+    return cell in MISSING or LIMIT.fullmatch(cell) is not None
 
 
 def is_filled(cells: list[str]) -> bool:
@@ -265,7 +278,7 @@ def has_numbers(rows: list[list[str]]) -> bool:
 def looks_numeric(cell: str) -> bool:
     """Return whether a cell is a number in some spelling, or missing."""
     spelled = is_float(cell) or DECIMAL_COMMA.fullmatch(cell) or THOUSANDS.fullmatch(cell)
-    return bool(spelled) or cell in MISSING
+    return bool(spelled) or is_missing(cell)
 
 
 def doubt(rows: list[list[str]], delimiters: str) -> tuple[int, int]:

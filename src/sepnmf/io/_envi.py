@@ -10,7 +10,7 @@ import numpy as np
 from sepnmf.io._data import Data
 from sepnmf.io._guards import needed, parsing
 from sepnmf.io._masks import with_good_bands
-from sepnmf.io._scaling import scaling_of
+from sepnmf.io._scaling import Scaling, scaling_of
 from sepnmf.matrix import CHUNK, LARGE, Stored
 
 KIND = "an ENVI header"
@@ -43,8 +43,7 @@ def read_envi(file: Path, *, data: Path | None = None, large: int = LARGE, chunk
         stored = replace(stored, shape=(samples, lines, 1), strides=strides)
         bands = samples
     with parsing(file, KIND):
-        factor = number(header, "reflectance scale factor")
-        scaling = None if factor is None else scaling_of(divisor=factor, what="reflectance scale factor")
+        scaling, said, warnings = scaling_in(header, bands)
         nodata = number(header, "data ignore value")
     found = Data(
         M=stored.matrix(large, chunk),
@@ -58,6 +57,8 @@ def read_envi(file: Path, *, data: Path | None = None, large: int = LARGE, chunk
         scaling=scaling,
         crs_wkt=wkt(header),
         transform=transform(header),
+        assumptions=said,
+        warnings=warnings,
     )
     return with_good_bands(found, header["bbl"], "bbl") if "bbl" in header else found
 
@@ -76,6 +77,48 @@ def number(header: dict[str, Any], key: str) -> float | None:
         return float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{key} must be a number, got {str(value)[:40]!r}") from None
+
+
+def scaling_in(header: dict[str, Any], bands: int) -> tuple[Scaling | None, tuple[str, ...], tuple[str, ...]]:
+    """Return what turns the numbers into quantities, and what is to be said and warned of.
+
+    Gains and offsets of the bands give radiance, or reflectance if the header has no others; the reflectance
+    scale factor is for numbers without them.
+    """
+    factor = number(header, "reflectance scale factor")
+    plain = None if factor is None else scaling_of(divisor=factor, what="reflectance scale factor")
+    for kind in ("data", "data reflectance"):
+        keys = [key for key in (f"{kind} gain values", f"{kind} offset values") if key in header]
+        numbers = {key: per_band(header[key], bands) for key in keys}
+        if not keys:
+            continue
+        wrong = tuple(
+            f"{key} does not have one number for each of the {bands} bands: no gains and offsets are applied."
+            for key in keys
+            if numbers[key] is None
+        )
+        if wrong:
+            return plain, (), wrong
+        gain, offset = (numbers.get(f"{kind} {what} values") for what in ("gain", "offset"))
+        found = scaling_of(
+            gain=1.0 if gain is None else gain,
+            offset=0.0 if offset is None else offset,
+            what="gain of a band",
+        )
+        said = f"The {' and '.join(keys)} of the header are applied to its numbers"
+        said += "." if factor is None else ", and the reflectance scale factor is not."
+        return found, (said,), ()
+    return plain, (), ()
+
+
+def per_band(value: Any, bands: int) -> list[float] | None:
+    """Return a list field with one number per band; None if it is none."""
+    words = value if isinstance(value, list) else [value]
+    try:
+        numbers = [float(word) for word in words]
+    except (TypeError, ValueError):
+        return None
+    return numbers if len(numbers) == bands else None
 
 
 def unit(header: dict[str, Any]) -> str:

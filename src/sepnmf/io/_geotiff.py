@@ -44,7 +44,7 @@ def read_geotiff(file: Path, *, large: int = LARGE, chunk: int = CHUNK) -> Data:
             "row_names": band_names(image.descriptions),
             "wavelengths": wavelengths,
             "wavelength_unit": unit,
-            "nodata": None if image.nodata is None else float(image.nodata),
+            **nodata_of(image.nodatavals),
             "scaling": scaling_of(gain=image.scales, offset=image.offsets),
             "crs_wkt": "" if crs is None else crs.to_wkt(),
             "transform": None if image.transform.is_identity else tuple(image.transform)[:6],
@@ -98,6 +98,16 @@ def band_names(descriptions: Sequence[str | None]) -> tuple[str, ...]:
     if not any(descriptions):
         return ()
     return tuple(text or f"band {k}" for k, text in enumerate(descriptions, start=1))
+
+
+def nodata_of(values: Sequence[float | None]) -> dict[str, Any]:
+    """Return the fields of `Data` with the nodata values of the bands, which may differ."""
+    known = list(dict.fromkeys(str(float(value)) for value in values if value is not None))
+    if not known:
+        return {}
+    first, *more = map(float, known)
+    same = not more and None not in values
+    return {"nodata": first, "more_nodata": tuple(more), "row_nodata": () if same else tuple(values)}
 
 
 def wavelengths_of(image: Any) -> tuple[tuple[float, ...], str]:

@@ -1,7 +1,7 @@
 """Rows and columns that are left out: bands, mask files and nodata; each is said in one sentence."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,10 +34,10 @@ def with_masks(
         data = with_columns(data, mask_of(Path(mask), data, read_mask), f"--mask {Path(mask).name}")
     if nodata is not None:
         first, *more = parse_nodata(nodata)
-        data = replace(data, nodata=first, more_nodata=tuple(more))
+        data = replace(data, nodata=first, more_nodata=tuple(more), row_nodata=())
     known = () if data.nodata is None else (data.nodata, *data.more_nodata)
-    for value in known:
-        data = with_nodata(data, value)
+    if known:
+        data = with_nodata(data, known)
     if data.image_shape is not None:
         found, values = warnings_of(data.M, data.row_mask, data.mask, known)
         undeclared = tuple((value, constant_column(data, value)) for value in values)
@@ -84,20 +84,31 @@ def with_columns(data: Data, keep: Bools, why: str) -> Data:
     return replace(data, mask=after, left_out=(*data.left_out, said))
 
 
-def with_nodata(data: Data, value: float) -> Data:
-    """Return `data` without the rows and columns that a nodata value rules out."""
+def with_nodata(data: Data, values: Sequence[float]) -> Data:
+    """Return `data` without the rows and columns that nodata values, or those of single rows, rule out."""
     if sparse.issparse(data.M):
         raise ValueError(f"{data.file.name} has a sparse matrix, which has no nodata value: omit nodata.")
-    if Nodata.of(value, data.M.dtype) is None and not np.isnan(value):
-        said = f"The nodata value {as_text(value)} cannot occur in numbers of type {data.M.dtype}."
-        return replace(data, warnings=(*data.warnings, said))
-    rows, columns, has_nan = without_nodata(data.M, value, data.row_mask, data.mask)
-    also = " or NaN" if has_nan and not np.isnan(value) else ""
-    shown = "NaN" if np.isnan(value) else as_text(value)
+    for value in dict.fromkeys(other for other in data.row_nodata or values if other is not None):
+        if Nodata.of(value, data.M.dtype) is None and not np.isnan(value):
+            said = f"The nodata value {as_text(value)} cannot occur in numbers of type {data.M.dtype}."
+            data = replace(data, warnings=(*data.warnings, said))
+    everywhere = () if data.row_nodata else values
+    rows, columns, has_nan = without_nodata(data.M, everywhere, data.row_mask, data.mask, data.row_nodata)
+    also = has_nan and not any(np.isnan(value) for value in values)
     if rows is not None:
-        data = with_rows(data, rows, f"nodata ({shown}{also}) in all {data.what} with data")
-    everywhere = f" in all {rows_of(data)}" if value == 0 else ""
-    return data if columns is None else with_columns(data, columns, f"nodata ({shown}{everywhere}{also})")
+        why = f"nodata ({listed(values, also)}) in all {data.what} with data"
+        data = with_rows(data, rows, why)
+    if columns is None:
+        return data
+    return with_columns(data, columns, f"nodata ({listed(values, also, f' in all {rows_of(data)}')})")
+
+
+def listed(values: Sequence[float], also_nan: bool, where_zero: str = "") -> str:
+    """Return nodata values in words; `where_zero` is where zeros must be to count."""
+    words = [
+        "NaN" if np.isnan(value) else as_text(value) + (where_zero if value == 0 else "") for value in values
+    ]
+    return " or ".join([*words, "NaN"] if also_nan else words)
 
 
 def with_good_bands(data: Data, flags: Any, why: str) -> Data:

@@ -91,6 +91,48 @@ class Nodata:
         return np.asarray(np.isnan(block)) if block.dtype.kind == "f" else np.zeros_like(found)
 
 
+@dataclass(frozen=True, eq=False)
+class NodataSet:
+    """Values that mean "no data" in all rows, and values with the rows in which they do; NaN always does."""
+
+    values: tuple[Nodata, ...]
+    of_rows: tuple[tuple[Nodata, Bools], ...] = ()
+
+    @classmethod
+    def of(
+        cls, values: float | Sequence[float], row_values: Sequence[float | None], dtype: np.dtype[Any]
+    ) -> "NodataSet | None":
+        """Return what matches these values, one per row or for all rows; None if nothing can."""
+        found = [Nodata.of(value, dtype) for value in np.atleast_1d(values).tolist()]
+        rows = [
+            (match, np.array([other is not None and str(other) == str(value) for other in row_values]))
+            for value in dict.fromkeys(row_values)
+            if value is not None and (match := Nodata.of(value, dtype)) is not None
+        ]
+        everywhere = tuple(match for match in found if match is not None)
+        return cls(everywhere, tuple(rows)) if everywhere or rows else None
+
+    def among(self, rows: Bools | None) -> "NodataSet":
+        """Return the same for a block that has only some of the rows."""
+        if rows is None:
+            return self
+        return NodataSet(self.values, tuple((match, of[rows]) for match, of in self.of_rows))
+
+    def __call__(self, block: NDArray[Any]) -> tuple[Bools, Bools]:
+        """Return which entries of a block mean "no data", and which of them rule out a whole column."""
+        if len(self.values) == 1 and not self.of_rows:
+            found = self.values[0](block)
+            return found, self.values[0].decisive(block, found)
+        found, decisive = np.zeros(block.shape, bool), np.zeros(block.shape, bool)
+        everywhere = np.ones(len(block), bool)
+        for match, rows in (*((match, everywhere) for match in self.values), *self.of_rows):
+            part = block[rows]
+            new = match(part)
+            found[rows] |= new
+            decisive[rows] |= match.decisive(part, new)
+        return found, decisive
+
+
 @dataclass
 class Counts:
     """Entries without data of some columns: per column, and per row in columns that have data somewhere.
@@ -106,17 +148,16 @@ class Counts:
     decisive_per_row: NDArray[np.int64]
 
     @classmethod
-    def of(cls, block: NDArray[Any], match: Nodata, rows: Bools | None, used: Bools | None) -> "Counts":
+    def of(cls, block: NDArray[Any], match: NodataSet, rows: Bools | None, used: Bools | None) -> "Counts":
         """Count in a block of all rows; rows and columns that are not used do not count."""
         block = block if rows is None else block[rows]
-        found = match(block)
+        found, decisive = match.among(rows)(block)
         per_column = np.count_nonzero(found, axis=0).astype(np.int32)
         partly = per_column < found.shape[0]
         if used is not None:
             partly &= used
         per_row = np.count_nonzero(found & partly, axis=1)
         has_nan = block.dtype.kind == "f" and per_column.any() and bool(np.isnan(block).any())
-        decisive = match.decisive(block, found)
         of_columns, of_rows = per_column, per_row
         if decisive is not found:
             of_columns = np.count_nonzero(decisive, axis=0).astype(np.int32)
@@ -125,14 +166,19 @@ class Counts:
 
 
 def without_nodata(
-    M: Any, value: float, rows: Bools | None, used: Bools | None
+    M: Any,
+    values: float | Sequence[float],
+    rows: Bools | None,
+    used: Bools | None,
+    row_values: Sequence[float | None] = (),
 ) -> tuple[Bools | None, Bools | None, bool]:
-    """Return which rows and which columns are used, and whether NaN was found; M is read once.
+    """Return which rows and which columns are used, and whether NaN was found; M is read once, rarely twice.
 
-    Rows that have no data in every column that has data somewhere are left out. Then columns are left out
-    that have no data in one of the other rows; if the value is 0, in all of them, or NaN in one.
+    `values` mean "no data" in all rows, `row_values` each in its own. Rows that have no data in every column
+    that has data somewhere are left out. Then columns are left out that have no data in one of the other
+    rows; zeros, if they mean it, count only if nothing else is in the column.
     """
-    match = Nodata.of(value, M.dtype)
+    match = NodataSet.of(values, row_values, M.dtype)
     if match is None:
         return rows, used, False
     parts = list(each_block(M, Counts.of, match, rows, used))
@@ -142,16 +188,21 @@ def without_nodata(
     per_row = sum(part.per_row for part in parts)
     columns = sum(part.columns for part in parts)
     empty = np.asarray(per_row == columns) & (columns > 0)
-    # A column with data somewhere has none in all empty rows; with more gaps, it has one elsewhere.
-    unread = np.asarray(sum(part.decisive_per_row for part in parts) == columns) & (columns > 0)
-    gaps = np.concatenate([part.decisive_per_column for part in parts])
-    full = (per_column < empty.size) & (gaps <= np.count_nonzero(unread))
+    decisive: Any = np.asarray(sum(part.decisive_per_row for part in parts))
+    has_nan = any(part.has_nan for part in parts)
     if empty.any():
         kept = np.ones(M.shape[0], bool) if rows is None else rows.copy()
         kept[np.flatnonzero(kept)[empty]] = False
         rows = kept
+        if ((decisive > 0) & (decisive < columns))[empty].any():  # zeros in some columns, others elsewhere
+            rows, used, _ = without_nodata(M, values, rows, used, row_values)
+            return rows, used, has_nan
+    # A column with data somewhere has none in all empty rows; with more gaps, it has one elsewhere.
+    unread = (decisive == columns) & (columns > 0)
+    gaps = np.concatenate([part.decisive_per_column for part in parts])
+    full = (per_column < empty.size) & (gaps <= np.count_nonzero(unread))
     used = full if used is None else used & full
-    return rows, None if used.all() else used, any(part.has_nan for part in parts)
+    return rows, None if used.all() else used, has_nan
 
 
 def each_block(M: Any, function: Any, match: Any, rows: Bools | None, used: Bools | None) -> Iterator[Any]:

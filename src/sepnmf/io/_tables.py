@@ -16,13 +16,14 @@ from sepnmf.io._dialect import (
     DECIMAL_COMMA,
     DELIMITER_NAMES,
     IS_DECIMAL,
-    MISSING,
+    LIMIT,
     THOUSANDS,
     WHITESPACE,
     Dialect,
     dialect_of,
     filled_width,
     is_filled,
+    is_missing,
     looks_numeric,
 )
 from sepnmf.io._guards import check_size, needed, one_line, parsing
@@ -99,7 +100,8 @@ class Table:
             raise ValueError(f"{file.name} is empty.")
         self.first = rows[0]
         named = rows[0][: filled_width(rows[0])]
-        self.header = has_header(named, rows[-1]) if header is None else header
+        nameless = dialect.begins_blank(file)
+        self.header = has_header(named, rows[-1], nameless) if header is None else header
         if self.header and len(rows) == 1:
             raise ValueError(f"{file.name} has a header but no rows.")
         self.labels: list[str] = []
@@ -166,7 +168,7 @@ class Table:
         rows = []
         for cells in filter(is_filled, self.dialect.cells(self.noted(self.below_header()))):
             written = self.dialect.original
-            others = [np.nan if written(cell).strip() in MISSING else float(cell) for cell in cells[1:width]]
+            others = [np.nan if is_missing(written(cell).strip()) else float(cell) for cell in cells[1:width]]
             rows.append(np.array([self.label(cells[0]), *others]))
         return np.array(rows)
 
@@ -219,17 +221,17 @@ class Table:
         )
 
 
-def has_header(first: list[str], second: list[str]) -> bool:
+def has_header(first: list[str], second: list[str], nameless: bool = False) -> bool:
     """Return whether the first line contains the names of the columns.
 
     It does if a cell after the first is neither a number nor missing. If only the first cell is text or
     empty, it may be the name of a row instead. It is a heading if it is empty, if the cell below it is a
-    number, or if the other cells number the columns.
+    number, or if the other cells number the columns; not the latter below a line of blank names (`nameless`).
     """
     if not all(map(looks_numeric, first[1:])):
         return True
     numbered = [str(j) for j in range(len(first))]
-    alone = len(first) == 1 or first[1:] in (numbered[:-1], numbered[1:])
+    alone = not nameless and (len(first) == 1 or first[1:] in (numbered[:-1], numbered[1:]))
     if first[0] == "":
         return all(first[1:])
     return not looks_numeric(first[0]) and (alone or looks_numeric(second[0]))
@@ -262,7 +264,7 @@ def diagnosis(
             for column, cell in enumerate(cells[:width]):
                 if not valid(cell) and not (index and column == 0):
                     what = expected(cell, dialect)
-                    if cell not in MISSING and not has_number(file, dialect, header, column):
+                    if not is_missing(cell) and not has_number(file, dialect, header, column):
                         what += "; the whole column is text: remove it"
                     return ValueError(
                         f"{file.name} has {cell[:40]!r} in line {number}, cell {column + 1}: {what}."
@@ -276,12 +278,17 @@ def has_number(file: Path, dialect: Dialect, header: bool, column: int) -> bool:
     """Return whether a cell of a column is a number in some spelling."""
     rows = islice(dialect.rows(file), int(header), None)
     found = (cells[column] for _, cells in rows if len(cells) > column)
-    return any(cell not in MISSING and looks_numeric(cell) for cell in found)
+    return any(not is_missing(cell) and looks_numeric(cell) for cell in found)
 
 
 def expected(cell: str, dialect: Dialect) -> str:
     """Return what is expected instead of a cell that is not a number."""
-    if cell in MISSING:
+    if LIMIT.fullmatch(cell):
+        return (
+            "expected a number, not a limit of detection; pass --nodata nan to leave out columns with such "
+            "cells, or write numbers in their place"
+        )
+    if is_missing(cell):
         return "expected a number; pass --nodata nan to leave out columns with missing cells"
     if THOUSANDS.fullmatch(cell):
         return "expected a number without separators of thousands"
