@@ -301,3 +301,45 @@ def test_every_band_may_have_its_own_nodata_value(tmp_path):
         assert data.left_out == ("2 of 20 pixels are left out: nodata (-1 or 33).",)
     for data in both_ways(tmp_path / "a.tif", nodata=-1):
         np.testing.assert_array_equal(data.picture(data.mask), (cube != -1).all(axis=0))
+
+
+@pytest.mark.parametrize("bands", [2, 3, 5])
+def test_transparency_is_a_mask_in_any_band(tmp_path, bands):
+    cube = (CUBE[:bands] % 200 + 1).astype("u1")
+    cube[1] = np.where(HOLES, 0, 255)  # GDAL's alpha is the first band behind grey
+    cube[1, 0, :3] = 100  # half transparent
+    save(tmp_path / "a.tif", cube, photometric="MINISBLACK", alpha="YES")
+    for data in both_ways(tmp_path / "a.tif"):
+        np.testing.assert_array_equal(data.mask, ~HOLES.ravel())
+        np.testing.assert_array_equal(data.row_mask, np.arange(bands) != 1)
+        assert data.left_out[0] == "4 of 63 pixels are left out: transparency (alpha)."
+
+
+def test_a_fourth_band_that_is_called_transparency_by_default_is_a_measurement(tmp_path):
+    cube = (CUBE[:4] % 200 + 1).astype("u1")
+    cube[3, 2, 2] = 0
+    save(tmp_path / "a.tif", cube)  # GDAL declares alpha
+    with rasterio.open(tmp_path / "a.tif") as image:
+        assert image.colorinterp[3] == ColorInterp.alpha
+    for data in both_ways(tmp_path / "a.tif"):
+        np.testing.assert_array_equal(numbers(data.M), cube.reshape(4, -1))
+        assert data.mask is None
+        assert data.row_mask is None
+        assert data.assumptions == (
+            "Band 4 is declared as transparency (alpha) but has many values, and is taken as a measurement; "
+            "--bands 1,2,3 leaves it out.",
+        )
+
+
+def test_a_band_that_looks_like_an_undeclared_transparency_is_named(tmp_path):
+    cube = CUBE[:5].astype("u1") % 200 + 1
+    cube[4] = np.where(HOLES, 0, 255)
+    save(tmp_path / "a.tif", cube)
+    for data in both_ways(tmp_path / "a.tif"):
+        assert data.warnings[0] == (
+            "Band 5 has no other values than 0 and 255, as a transparency (alpha) has: if it is no "
+            "measurement, pass --bands 1-4."
+        )
+    cube[:] = np.where(cube > 100, 255, 0)
+    save(tmp_path / "b.tif", cube)
+    assert not read(tmp_path / "b.tif").warnings

@@ -49,17 +49,19 @@ def read_geotiff(file: Path, *, large: int = LARGE, chunk: int = CHUNK) -> Data:
             "crs_wkt": "" if crs is None else crs.to_wkt(),
             "transform": None if image.transform.is_identity else tuple(image.transform)[:6],
         }
-        used, alpha = mask_of(image), alpha_of(image)
+        alpha, said, warnings = alpha_of(image)
+        used, opaque = mask_of(image), opaque_in(image, alpha)
         together = image.block_shapes[0][0]
     if 8 * prod(shape) <= large:
         check_size(nbytes, file)
         M = read_window(location, slice(None), slice(None)).reshape(shape[0], -1)
     else:
         M = in_chunks(partial(read_window, location), dtype, shape, chunk, together)
-    data = Data(M=M, **found)
+    data = Data(M=M, assumptions=said, warnings=warnings, **found)
     if used is not None:
         data = with_columns(data, used, "the mask in the file")
-    if alpha.any():
+    if opaque is not None:
+        data = with_columns(data, opaque, "transparency (alpha)")
         data = with_rows(data, ~alpha, "transparency (alpha)")
     metadata = metadata_beside(file)
     return data if metadata is None else with_metadata(data, metadata)
@@ -129,23 +131,78 @@ def wavelengths_of(image: Any) -> tuple[tuple[float, ...], str]:
 
 
 def mask_of(image: Any) -> Bools | None:
-    """Return which pixels have data by a mask or a transparency in the file; None if it has none."""
+    """Return which pixels have data by a mask in the file; None if it has none. Transparency is none."""
     flags = needed("rasterio.enums").MaskFlags
-    if flags.per_dataset not in image.mask_flag_enums[0]:
+    known = image.mask_flag_enums[0]
+    if flags.per_dataset not in known or flags.alpha in known:
         return None
+    return nonzero(image, image.read_masks, 1)
+
+
+def opaque_in(image: Any, alpha: Bools) -> Bools | None:
+    """Return which pixels are not transparent in bands that are transparencies; None if there are none.
+
+    GDAL takes such a band as a mask only if it is the second or the fourth, and the last.
+    """
+    masks = [nonzero(image, image.read, int(band) + 1) for band in np.flatnonzero(alpha)]
+    return np.logical_and.reduce(masks) if masks else None
+
+
+def nonzero(image: Any, read: Any, band: int) -> Bools:
+    """Return in which pixels what is read of a band is not zero; some lines are read at a time."""
     window = needed("rasterio.windows").Window
     step = max(CHUNK // max(image.width, 1), 1)
     parts = [
-        image.read_masks(1, window=window(0, top, image.width, min(step, image.height - top))) != 0
+        read(band, window=window(0, top, image.width, min(step, image.height - top))) != 0
         for top in range(0, image.height, step)
     ]
     return np.concatenate(parts).ravel()
 
 
-def alpha_of(image: Any) -> Bools:
-    """Return which bands are transparencies."""
-    alpha = needed("rasterio.enums").ColorInterp.alpha
-    return np.array([meaning == alpha for meaning in image.colorinterp], dtype=bool)
+def alpha_of(image: Any) -> tuple[Bools, tuple[str, ...], tuple[str, ...]]:
+    """Return which bands are transparencies, what is assumed about it, and what looks wrong.
+
+    A transparency is the largest number in most pixels that are not 0. The fourth band of a file of four may
+    be declared as one by a writer that took the first three for colours.
+    """
+    meaning = needed("rasterio.enums").ColorInterp.alpha
+    found = np.array([other == meaning for other in image.colorinterp], dtype=bool)
+    said, warnings = [], []
+    for band in (np.flatnonzero(found) + 1).tolist():
+        values = some_values(image, band)
+        if np.count_nonzero(values == most(values)) < np.count_nonzero(values) / 2:
+            found[band - 1] = False
+            others = ",".join(str(k) for k in range(1, image.count + 1) if k != band)
+            said.append(
+                f"Band {band} is declared as transparency (alpha) but has many values, and is taken as a "
+                f"measurement; --bands {others} leaves it out."
+            )
+    last = image.count
+    if last > 2 and not found[-1] and is_binary(image, last) and not is_binary(image, 1):
+        largest = most(some_values(image, last))
+        warnings.append(
+            f"Band {last} has no other values than 0 and {largest}, as a transparency (alpha) has: if it is "
+            f"no measurement, pass --bands 1-{last - 1}."
+        )
+    return found, tuple(said), tuple(warnings)
+
+
+def some_values(image: Any, band: int) -> NDArray[Any]:
+    """Return the numbers of a band in at most 512 × 512 pixels."""
+    shape = min(image.height, 512), min(image.width, 512)
+    values: NDArray[Any] = image.read(band, out_shape=shape)
+    return values
+
+
+def most(values: NDArray[Any]) -> int:
+    """Return the largest number of the type of some integers, and 1 of other types."""
+    return int(np.iinfo(values.dtype).max) if values.dtype.kind in "iu" else 1
+
+
+def is_binary(image: Any, band: int) -> bool:
+    """Return whether a band of integers has no other values than 0 and the largest of its type."""
+    values = some_values(image, band)
+    return values.dtype.kind in "iu" and bool(np.isin(values, (0, most(values))).all()) and bool(values.any())
 
 
 def create_geotiff(
