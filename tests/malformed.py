@@ -412,7 +412,7 @@ def matlab(maker):
     maker.add("text wanted", ".mat", mat(A=M, B="text"), variable="B")
     maker.add("text", ".mat", mat(A="text"))
     maker.add("cells", ".mat", mat(A=np.array([[1, "a"], [2, "b"]], dtype=object)))
-    maker.add("a structure", ".mat", mat(A={"b": M}))
+    maker.add("a structure", ".mat", mat(A={"b": "text"}))
     maker.add("complex", ".mat", mat(A=M + 1j))
     maker.add("no rows", ".mat", mat(A=np.ones((0, 3))))
     maker.add("four dimensions", ".mat", mat(A=np.ones((2, 2, 2, 2))))

@@ -1,5 +1,6 @@
 """Files: what each library writes is read back; what is damaged is refused in one line, never unpickled."""
 
+import gzip
 import pickle
 import subprocess
 import sys
@@ -872,3 +873,79 @@ def test_writing_maps_touches_no_other_file(tmp_path):
     write_cube(tmp_path / "maps", np.ones((2, 20)), scene, ["a", "b"])
     assert (tmp_path / "maps.npy.old").read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["maps.npy", "maps.npy.old", "scene.npy"]
+
+
+def test_fields_of_a_structure_are_variables(tmp_path):
+    matrix = np.random.default_rng(0).random((4, 7))
+    content = {"scene": {"M": matrix, "wavelength": np.arange(5.0), "info": {"who": "me", "N": matrix.T}}}
+    io.savemat(tmp_path / "five.mat", content)
+    io.savemat(tmp_path / "packed.mat", content, do_compression=True)
+    with h5py.File(tmp_path / "seven.mat", "w", userblock_size=512) as file:
+        for name in ("scene", "scene/info"):
+            file.create_group(name).attrs["MATLAB_class"] = np.bytes_("struct")
+        for name, numbers in (("M", matrix), ("info/N", matrix.T)):
+            file[f"scene/{name}"] = numbers.T
+            file[f"scene/{name}"].attrs["MATLAB_class"] = np.bytes_("double")
+    for name in ("five.mat", "packed.mat", "seven.mat"):
+        np.testing.assert_array_equal(read(tmp_path / name, variable="scene.M").M, matrix)
+        np.testing.assert_array_equal(read(tmp_path / name, variable="scene.info.N").M, matrix.T)
+        message = (
+            r"contains several matrices, 'scene\.M' .*'scene\.info\.N' .*: choose one with --variable NAME"
+        )
+        with pytest.raises(ValueError, match=message):
+            read(tmp_path / name)
+    io.savemat(tmp_path / "beside.mat", content | {"V": matrix + 1})
+    np.testing.assert_array_equal(read(tmp_path / "beside.mat").M, matrix + 1)
+    io.savemat(tmp_path / "one.mat", {"scene": {"M": matrix, "who": "me"}})
+    assert read(tmp_path / "one.mat").variable == "scene.M"
+
+
+TENX = [("features.tsv", ".gz"), ("genes.tsv", "")]
+
+
+@pytest.mark.parametrize(("rows", "packed"), TENX)
+def test_counts_of_10x_are_read_with_the_names_beside_them(tmp_path, rows, packed):
+    counts = np.random.default_rng(0).integers(0, 4, (3, 5))
+    symbols = ["A", "B", "B"] if packed else ["A", "B", "C"]
+    io.mmwrite(tmp_path / "matrix.mtx", sparse.coo_array(counts))
+    (tmp_path / rows).write_text(
+        "".join(f"ENSG{k}\t{name}\tGene Expression\n" for k, name in enumerate(symbols))
+    )
+    (tmp_path / "barcodes.tsv").write_text("".join(f"AC{k}-1\n" for k in range(5)))
+    names = ["matrix.mtx", rows, "barcodes.tsv"]
+    if packed:
+        for name in names:
+            (tmp_path / f"{name}.gz").write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+            (tmp_path / name).unlink()
+    for path in (tmp_path, tmp_path / f"matrix.mtx{packed}"):
+        data = read(path)
+        np.testing.assert_array_equal(data.M.toarray(), counts)
+        assert data.column_names == tuple(f"AC{k}-1" for k in range(5))
+        assert data.row_names == (("ENSG0", "ENSG1", "ENSG2") if packed else ("A", "B", "C"))
+        assert data.assumptions == (
+            f"Rows and columns have the names in {rows}{packed} and barcodes.tsv{packed}, beside the file.",
+        )
+    (tmp_path / f"barcodes.tsv{packed}").unlink()
+    assert read(tmp_path).row_names == ()
+
+
+def test_a_packed_matrix_that_is_damaged_is_refused_in_one_line(tmp_path):
+    text = b"%%MatrixMarket matrix coordinate integer general\n2 2 2\n1 1 5\n2 2 3\n"
+    path = tmp_path / "a.mtx.gz"
+    path.write_bytes(gzip.compress(text))
+    np.testing.assert_array_equal(read(path).M.toarray(), [[5, 0], [0, 3]])
+    whole = gzip.compress(text)
+    for content in (whole[:-9], b"nothing", gzip.compress(text + b"1 2 3\n"), gzip.compress(text[:-6])):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"^a\.mtx\.gz .*\.$"):
+            read(path)
+
+
+def test_other_packed_files_and_folders_are_named(tmp_path):
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a,b\n1,2\n"))
+    with pytest.raises(ValueError, match=r"^a\.csv\.gz is compressed: unpack it first\.$"):
+        read(tmp_path / "a.csv.gz")
+    with pytest.raises(
+        ValueError, match=r"is a folder, and none with counts of 10x \(matrix\.mtx\): name a file\."
+    ):
+        read(tmp_path)

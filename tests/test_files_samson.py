@@ -207,3 +207,32 @@ def test_plain_arrays_take_axes_and_nodata_as_options(tmp_path, samson, kind, or
     np.testing.assert_array_equal(sel.anchors, select(clean.reshape(-1, 156).T, 3, "spa").anchors)
     (said,) = read(path, axes=axes, in_parts=lazy).warnings
     assert said.endswith("pixels have NaN: if it is nodata, pass --nodata nan.") or lazy
+
+
+@pytest.fixture(scope="module")
+def auto_anchors(samson):
+    """Anchors of auto on the clean matrix without bad bands and holes, and on the whole matrix."""
+    cube, has_data = samson
+    M = cube.reshape(-1, 156).T
+    restricted = select(np.ascontiguousarray(M[np.ix_(~BAD, has_data.ravel())]), 3).anchors
+    return np.flatnonzero(has_data.ravel())[restricted], select(M, 3).anchors
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize(("kind", "value", "dtype"), [("hdr-bip", 65535, "u2"), ("nc-first", np.nan, "f4")])
+def test_auto_chooses_the_pixels_of_the_clean_matrix(
+    tmp_path, samson, auto_anchors, kind, value, dtype, lazy
+):
+    cube = with_noise(with_nodata(samson, value, dtype), samson[1])
+    path = save(tmp_path, kind, cube, value, factor=10000, bad=True)
+    found = select(read(path, in_parts=lazy).matrix(), 3).anchors
+    np.testing.assert_array_equal(found, auto_anchors[0])
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize(("kind", "factor"), [("tif", 10000), ("zarr-last", 3)])
+def test_a_scale_factor_does_not_change_the_pixels_of_auto(
+    tmp_path, samson, auto_anchors, kind, factor, lazy
+):
+    path = save(tmp_path, kind, samson[0].astype("u2"), None, factor=factor)
+    np.testing.assert_array_equal(select(read(path, in_parts=lazy).matrix(), 3).anchors, auto_anchors[1])

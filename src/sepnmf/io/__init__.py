@@ -18,7 +18,7 @@ from sepnmf.io._cubes import read_maps, write_cube
 from sepnmf.io._data import Data
 from sepnmf.io._envi import header_beside, read_envi
 from sepnmf.io._geotiff import read_geotiff
-from sepnmf.io._market import read_mtx
+from sepnmf.io._market import matrix_in, read_mtx
 from sepnmf.io._masks import with_masks
 from sepnmf.io._matlab import read_mat
 from sepnmf.io._memory import limits
@@ -34,6 +34,7 @@ SAID_OF_ORDER = {
 }
 ROWS_ARE_PIXELS = "The rows are taken as pixels and the columns as bands: there are as many rows as pixels."
 
+PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".7z")
 SHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 
 __all__ = ["READERS", "Data", "read", "read_maps", "read_names", "write_cube"]
@@ -84,12 +85,12 @@ def read(
 
     The format is determined by the file name extension: .npy, .npz (arrays or a SciPy sparse matrix), .csv,
     .tsv, .txt, .dat, .asc (plain text), .parquet, .mat (version 5 or 7.3), .hdr (ENVI; the path of the data
-    file is accepted too), .mtx, .tif (GeoTIFF), .nc, .nc4, .h5, .hdf5, .he5 (NetCDF or HDF5), .h5ad (AnnData:
-    cells × genes), or .zarr, a folder with a Zarr array or group. (An image in Zarr is read fastest if its
-    chunks contain whole lines.) An array of two dimensions is a matrix. An array of three dimensions is an
-    image, which becomes a matrix of bands × pixels. Numbers keep their type unless the file has a scale
-    factor, and are not checked. ENVI, GeoTIFF, NetCDF, HDF5, .npy, .zarr and .h5ad files of more than 500 MB
-    as float64 become Dask arrays. Nothing is unpickled.
+    file is accepted too), .mtx (also .mtx.gz, or a folder of 10x with matrix.mtx), .tif (GeoTIFF), .nc, .nc4,
+    .h5, .hdf5, .he5 (NetCDF or HDF5), .h5ad (AnnData: cells × genes), or .zarr, a folder with a Zarr array or
+    group. (An image in Zarr is read fastest if its chunks contain whole lines.) An array of two dimensions is
+    a matrix. An array of three dimensions is an image, which becomes a matrix of bands × pixels. Numbers keep
+    their type unless the file has a scale factor, and are not checked. ENVI, GeoTIFF, NetCDF, HDF5, .npy,
+    .zarr and .h5ad files of more than 500 MB as float64 become Dask arrays. Nothing is unpickled.
 
     Parameters
     ----------
@@ -159,12 +160,14 @@ def read(
     >>> data.row_names, data.column_names
     (('first', 'second'), ('a', 'b'))
     """
-    path = Path(file)
+    path = matrix_in(Path(file))
     check_file(path)
     envi_header = envi_header_of(path)
     kind = kind_of(path) if envi_header is None else ".hdr"
     if kind in SHEETS:
         raise ValueError(f"{path.name} is a spreadsheet: save the sheet as CSV.")
+    if kind in PACKED:
+        raise ValueError(f"{path.name} is compressed: unpack it first.")
     if kind not in READERS:
         raise ValueError(
             f"{path.name} has an unknown format: expected {', '.join(READERS)}, or an ENVI data file with "
@@ -219,7 +222,9 @@ def check_option(option: str, parameter: str, kind: str, path: Path) -> None:
 
 
 def kind_of(path: Path) -> str:
-    """Return the file name extension in lower case; ".zarr" for any Zarr array or group."""
+    """Return the file name extension in lower case; ".zarr" for any Zarr array or group, ".mtx" if packed."""
+    if path.name.lower().endswith(".mtx.gz"):
+        return ".mtx"
     return ".zarr" if is_zarr(path) else path.suffix.lower()
 
 
@@ -229,6 +234,8 @@ def check_file(path: Path) -> None:
         raise FileNotFoundError(f"there is no file {path}.")
     if path.is_dir() and is_zarr(path):
         return
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder, and none with counts of 10x (matrix.mtx): name a file.")
     if not path.is_file():
         raise ValueError(f"{path} is not a file.")
     with path.open("rb"):

@@ -1,8 +1,11 @@
-"""Reader of Matrix Market files, .mtx, sparse or dense.
+"""Reader of Matrix Market files, .mtx, sparse or dense, and of the names that 10x writes beside them.
 
 SciPy's reader is faster, but a damaged file can crash the process.
 """
 
+import gzip
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,6 +18,11 @@ from sepnmf.io._guards import check_size, parsing
 from sepnmf.io._variables import data_of, sparse_data_of
 
 KIND = "a Matrix Market file"
+DENSEST = 1032  # bytes that one byte of a packed file can stand for
+
+# Names of rows (genes) and columns (cells) in the folder of a matrix.mtx of 10x.
+FEATURES = ("features.tsv", "features.tsv.gz", "genes.tsv", "genes.tsv.gz")
+BARCODES = ("barcodes.tsv", "barcodes.tsv.gz")
 
 # Types of the values; a pattern has no values.
 FIELDS = {"real": "f8", "double": "f8", "integer": "i8", "unsigned-integer": "u8", "pattern": ""}
@@ -25,19 +33,75 @@ SHORTEST_ENTRY = {"array": 2, "coordinate": 4}
 
 
 def read_mtx(file: Path) -> Data:
-    """Read a matrix from a .mtx file; a sparse matrix if the layout is coordinate."""
-    with file.open(encoding="utf-8", errors="replace") as stream:
+    """Read a matrix from a .mtx or .mtx.gz file; a sparse matrix if the layout is coordinate.
+
+    Files of 10x have the names of the rows and columns beside them.
+    """
+    is_packed = file.suffix.lower() == ".gz"
+    with opened(file) as stream:
         with parsing(file, KIND):
             layout, field, sign = read_banner(stream)
             rows, columns, entries = read_sizes(stream, layout, sign)
-            if entries * SHORTEST_ENTRY[layout] > file.stat().st_size:
+            largest = file.stat().st_size * (DENSEST if is_packed else 1)
+            if entries * SHORTEST_ENTRY[layout] > largest:
                 raise ValueError(f"the file is too short for the {entries} entries it declares")
         check_size(8 * (rows * columns if layout == "array" else rows + columns), file)
+        if is_packed:
+            check_size(24 * entries, file)
         with parsing(file, KIND):
             content = read_entries(stream, layout, field, entries)
             if layout == "array":
                 return data_of(dense(content["value"], rows, columns, sign), file)
-            return sparse_data_of(by_coordinates(content, rows, columns, sign), file)
+            found = by_coordinates(content, rows, columns, sign)
+    return with_names_beside(sparse_data_of(found, file))
+
+
+def matrix_in(path: Path) -> Path:
+    """Return the matrix in a folder as 10x writes it; any other path as it is."""
+    found = (path / name for name in ("matrix.mtx", "matrix.mtx.gz"))
+    return next((file for file in found if file.is_file()), path) if path.is_dir() else path
+
+
+def opened(file: Path) -> TextIO:
+    """Open a text file, which may be packed by gzip."""
+    if file.suffix.lower() == ".gz":
+        return gzip.open(file, "rt", encoding="utf-8", errors="replace")
+    return file.open(encoding="utf-8", errors="replace")
+
+
+def with_names_beside(data: Data) -> Data:
+    """Return `data` with the names in features.tsv and barcodes.tsv, if these are beside it and fit."""
+    rows, columns = data.M.shape
+    files = [
+        next((path for path in (data.file.parent / name for name in names) if path.is_file()), None)
+        for names in (FEATURES, BARCODES)
+    ]
+    if files[0] is None or files[1] is None or not data.file.name.lower().startswith("matrix.mtx"):
+        return data
+    with parsing(files[0], "a list of genes"):
+        genes = lines_of(files[0], rows)
+    with parsing(files[1], "a list of cells"):
+        cells = lines_of(files[1], columns)
+    if len(genes) != rows or len(cells) != columns:
+        said = (
+            f"{files[0].name} and {files[1].name} do not have one line per row and column, and are ignored."
+        )
+        return replace(data, warnings=(*data.warnings, said))
+    symbols = [words[1] for words in genes if len(words) > 1]
+    is_clear = len(set(symbols)) == rows  # else the identifiers are the names
+    said = f"Rows and columns have the names in {files[0].name} and {files[1].name}, beside the file."
+    return replace(
+        data,
+        row_names=tuple(symbols) if is_clear else tuple(words[0] for words in genes),
+        column_names=tuple(words[0] for words in cells),
+        assumptions=(*data.assumptions, said),
+    )
+
+
+def lines_of(file: Path, count: int) -> list[list[str]]:
+    """Return the cells of the lines of a list that has `count`, and at most one more."""
+    with opened(file) as stream:
+        return [line.rstrip("\r\n").split("\t") for line in islice(stream, count + 1)]
 
 
 def read_banner(stream: TextIO) -> tuple[str, str, int]:
@@ -72,9 +136,10 @@ def read_entries(stream: TextIO, layout: str, field: str, entries: int) -> NDArr
     """Read the entries, one per line."""
     indices = [] if layout == "array" else [("row", "i8"), ("column", "i8")]
     values = [("value", FIELDS[field])] if FIELDS[field] else []
-    content = np.loadtxt(stream, dtype=indices + values, comments="%", ndmin=1)
+    content = np.loadtxt(stream, dtype=indices + values, comments="%", ndmin=1, max_rows=entries + 1)
     if content.size != entries:
-        raise ValueError(f"it has {content.size} entries but declares {entries}")
+        more = " or more" if content.size > entries else ""
+        raise ValueError(f"it has {content.size}{more} entries but declares {entries}")
     return content
 
 

@@ -37,6 +37,7 @@ MATRIX, COMPRESSED = 14, 15
 DTYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 COMPLEX, LOGICAL = 0x800, 0x200
 OPAQUE = 17
+DEEPEST = 3  # structures in structures whose fields are found
 
 
 def read_mat(file: Path, *, variable: str | None = None, axes: str | None = None) -> Data:
@@ -71,6 +72,13 @@ def is_image_size(variable: Variable) -> bool:
     return is_number and variable.name.lower() in ("nrow", "ncol")
 
 
+def needs_fields(variables: list[Variable], wanted: str | None) -> bool:
+    """Return whether the variable to be read may be a field of a structure: only if no other is meant."""
+    if wanted is None:
+        return not any(variable.is_matrix for variable in variables)
+    return wanted not in [variable.name for variable in variables]
+
+
 # Version 7.3
 
 
@@ -82,9 +90,11 @@ def read_hdf5(file: Path, wanted: str | None, axes: str | None) -> Data:
     with content:
         with parsing(file, KIND):
             described = [describe_hdf5(name, content[name]) for name in own_names(content)]
+            if needs_fields(described, wanted):
+                described = [w for v in described for w in describe_all(v.name, content[v.name])]
         chosen = choose(described, wanted, file)
         sizes = {v.name.lower(): read_dataset(content[v.name], file) for v in described if is_image_size(v)}
-        item = content[chosen.name]
+        item = content[chosen.name.replace(".", "/")]
         if isinstance(item, h5py.Group):
             data = sparse_data_of(read_sparse_group(item, file), file, chosen.name)
         else:
@@ -96,6 +106,16 @@ def own_names(content: Any) -> list[str]:
     """Return the names of the variables; links and MATLAB's internal groups are ignored."""
     hard = needed("h5py").HardLink
     return [n for n in content if not n.startswith("#") and isinstance(content.get(n, getlink=True), hard)]
+
+
+def describe_all(name: str, item: Any, depth: int = 0) -> Iterator[Variable]:
+    """Yield a variable, or the fields of a structure, as name.field, which may be structures."""
+    found = describe_hdf5(name, item)
+    fields = own_names(item) if found.type == "struct" and not found.shape and depth < DEEPEST else []
+    for field in fields:
+        yield from describe_all(f"{name}.{field}", item[field], depth + 1)
+    if not fields:
+        yield found
 
 
 def describe_hdf5(name: str, item: Any) -> Variable:
@@ -144,18 +164,21 @@ def read_sparse_group(group: Any, file: Path) -> Any:
 
 @dataclass(frozen=True)
 class Element:
-    """A variable of a file, and its position and size in bytes."""
+    """A variable of a file, its position and size in bytes, and where it is in a structure, if it is."""
 
     position: int
     nbytes: int
     is_compressed: bool
     variable: Variable
+    place: tuple[int, ...] = ()
 
 
 def read_v5(file: Path, wanted: str | None, axes: str | None) -> Data:
     """Read a variable of a file of version 5."""
     with parsing(file, KIND):
         elements = list(elements_of(file))
+    if needs_fields([element.variable for element in elements], wanted):
+        elements = [part for element in elements for part in with_fields(file, element)]
     chosen = choose([element.variable for element in elements], wanted, file)
     array = read_element(file, next(e for e in elements if e.variable is chosen))
     sizes = {e.variable.name.lower(): read_element(file, e) for e in elements if is_image_size(e.variable)}
@@ -249,8 +272,29 @@ def describe_v5(content: bytes, order: str) -> Variable:
     return Variable(name, shape, f"complex {kind}" if flags & COMPLEX else kind, is_real)
 
 
-def read_element(file: Path, element: Element) -> Any:
-    """Read a numeric variable as a dense or sparse array."""
+def with_fields(file: Path, element: Element) -> list[Element]:
+    """Return a variable, or the fields of a structure, as name.field, which may be structures."""
+    variable = element.variable
+    if variable.type != "struct" or prod(variable.shape) != 1 or len(element.place) >= DEEPEST:
+        return [element]
+    content, order = content_of(file, element)
+    found = []
+    with parsing(file, KIND):
+        fields = list(fields_of(content, order))
+        length = int(numbers(fields[3], order)[0]) if len(fields) > 4 else 0
+        words = fields[4][1].tobytes() if length > 0 else b""
+        names = [
+            words[k : k + length].split(b"\0")[0].decode("latin-1") for k in range(0, len(words), length or 1)
+        ]
+        for place, (name, (kind, part)) in enumerate(zip(names, fields[5:], strict=True), start=5):
+            if kind == MATRIX and len(part):  # an empty field has no content
+                member = replace(describe_v5(part.tobytes(), order), name=f"{variable.name}.{name}")
+                found.append(replace(element, variable=member, place=(*element.place, place)))
+    return [part for inner in found for part in with_fields(file, inner)] or [element]
+
+
+def content_of(file: Path, element: Element) -> tuple[bytes, str]:
+    """Return the fields of a variable, decompressed, and the byte order."""
     check_size(element.nbytes, file)
     with file.open("rb") as stream:
         order = order_of(stream.read(HEAD))
@@ -258,6 +302,14 @@ def read_element(file: Path, element: Element) -> Any:
         content = stream.read(element.nbytes)
     if element.is_compressed:
         content = decompressed(content, order, file)
+    for place in element.place:
+        content = list(islice(fields_of(content, order), place + 1))[place][1].tobytes()
+    return content, order
+
+
+def read_element(file: Path, element: Element) -> Any:
+    """Read a numeric variable as a dense or sparse array."""
+    content, order = content_of(file, element)
     with parsing(file, KIND):
         fields = list(islice(fields_of(content, order), 6))[3:]
         parts = [numbers(field, order) for field in fields]
