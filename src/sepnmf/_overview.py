@@ -17,10 +17,10 @@ from sepnmf.matrix import SMALL, Matrix, MatrixLike, Part, as_matrix, concatenat
 from sepnmf.matrix._reducers import PerColumn
 from sepnmf.registry import find_method, ready_methods, select
 from sepnmf.selection import Selection
-from sepnmf.tuning import RankEstimate
+from sepnmf.tuning import RankEstimate, residual_curve
 
 SIDE = 600  # largest number of lines and samples of a map in a report
-SAMPLE = 500  # largest number of columns from which the least unexplained fraction is computed
+SAMPLE = 300  # columns from which the least unexplained fraction is computed; more than 400 are averaged
 MOST_ANCHORS = 15  # largest number of anchors of the residual curve
 EXACT = 1e-6  # unexplained fraction of the data that is called nothing
 POOR_FIT = 0.8  # explained fraction of the data below which a result is doubtful
@@ -123,51 +123,39 @@ def anchors_without_data(data: Data, sel: Selection) -> list[str]:
     ]
 
 
-def curve_of_residuals(M: MatrixLike, random_state: int = 0) -> dict[str, Floats] | None:
-    """Return what the best r columns leave unexplained for r up to 15; None if that is not defined."""
-    matrix = as_matrix(M, "allow").with_few_rows()
-    left = least_unexplained(matrix, range(1, min(MOST_ANCHORS, *matrix.shape) + 1), random_state)
-    return {"r": np.arange(1.0, len(left) + 1), "unexplained": left} if left.size else None
+def curve_of_residuals(
+    M: MatrixLike, random_state: int = 0, most: int = MOST_ANCHORS
+) -> dict[str, Floats] | None:
+    """Return the least ‖M − WH‖_F / ‖M‖_F that was found with r columns, for r up to `most`.
 
-
-def least_unexplained(matrix: Matrix, numbers: Iterable[int], random_state: int = 0) -> Floats:
-    """Return the least ‖M − WH‖_F / ‖M‖_F that was found with r columns, for ascending numbers r.
-
-    It is what `fit_of` leaves of 1, on a random sample of the columns; the columns of W are those of SPA and
-    XRAY after exchanges. The result ends early if fewer columns explain everything.
+    It is what `fit_of` leaves of 1, on a random sample of the columns, so few that these are not averaged.
+    None if all columns are zero; it ends early if fewer columns explain everything.
     """
+    matrix = as_matrix(M, "allow").with_few_rows()
     m, n = matrix.shape
     count = min(SAMPLE, n, max(SMALL // m, 1))
     columns = np.sort(np.random.default_rng(random_state).choice(n, count, replace=False))
-    part = (matrix if count == n else matrix.part(columns)).in_memory()
-    left: list[float] = []
-    for r in numbers:
-        found = [1.0, *left[-1:]]
-        try:
-            for method in ("spa", "xray"):
-                sel = choose(part, r, method, random_state=random_state, refine=True)
-                found.append(1.0 - fit_of(part, part.take(part.positions(sel.anchors))))
-        except ValueError:  # fewer columns explain everything, or all are zero
-            break
-        left.append(min(found))
-    return np.array(left)
+    part = matrix if count == n else matrix.part(columns)
+    try:
+        squares = residual_curve(part.in_memory(), min(most, m, count), random_state, None)
+    except ValueError:  # all columns are zero
+        return None
+    return {"r": np.arange(1.0, len(squares) + 1), "unexplained": np.sqrt(squares)}
 
 
 def with_measured(estimate: RankEstimate, M: MatrixLike, random_state: int = 0) -> RankEstimate:
     """Return an estimate whose explanation has what anchors leave unexplained, as `fit_of` measures it.
 
-    The estimate itself is based on directions, or on averages of similar columns, which leave less.
+    The estimate itself is based on directions, or on averages of similar columns, which leave less. More
+    than fifteen anchors keep the percentages of the estimate, because the curve would take too long.
     """
-    low, high, before = estimate.low, estimate.high, estimate.unexplained()
-    if high >= len(before) or before[high - 1] <= EXACT:
-        return estimate  # its explanation has no percentages
-    numbers = sorted({low, high, high + 1})
-    left = least_unexplained(as_matrix(M, "allow").with_few_rows(), numbers, random_state)
-    if len(left) < len(numbers):
+    high, before = estimate.high, estimate.unexplained()
+    if high >= len(before) or before[high - 1] <= EXACT or high > MOST_ANCHORS:
+        return estimate  # its explanation has no percentages, or too many anchors
+    found = curve_of_residuals(M, random_state, high + 1)
+    if found is None or len(found["r"]) <= high:
         return estimate
-    squares = np.ones(high + 1)
-    squares[np.array(numbers) - 1] = left**2
-    return replace(estimate, curve=estimate.curve | {"relative_residual": squares})
+    return replace(estimate, curve=estimate.curve | {"relative_residual": found["unexplained"] ** 2})
 
 
 def scene(data: Data) -> Floats:

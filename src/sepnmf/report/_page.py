@@ -187,7 +187,7 @@ def curve(contents: Contents) -> Markup:
     r = len(contents.labels)
     text = (
         "What the best anchors leave unexplained, ‖M − WH‖ / ‖M‖ with nonnegative weights H, for each number "
-        "of anchors, estimated from at most 500 of the columns."
+        "of anchors, estimated from at most 300 of the columns."
     )
     if np.isfinite(contents.fit):
         text += f" This page is about r = {r}; its anchors leave {percent(1 - contents.fit)} unexplained."
