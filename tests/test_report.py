@@ -770,3 +770,12 @@ def test_without_a_script_the_values_are_in_tables(visit):
     page.locator("#spectra summary").click()
     assert page.locator("#spectra td", has_text="990").is_visible()
     assert page.locator(".thumbs img").count() == 3
+
+
+def test_the_comparison_fits_a_page_of_800_pixels(visit):
+    labels = tuple(f"line {k}, sample {k}" for k in range(3))
+    row = {"method": "preconditioned_spa", "anchors": list(labels), "fit": 0.8592, "seconds": 0.000929}
+    rows = [row | {"fit": fit, "status": "converged", "failure": None} for fit in (0.8592, 0.8994)]
+    page = visit(make_contents(comparison=rows), viewport={"width": 800, "height": 700})
+    table = page.locator("#comparison .scroll")
+    assert table.evaluate("box => box.scrollWidth - box.clientWidth") <= 0
