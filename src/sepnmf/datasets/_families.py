@@ -209,7 +209,7 @@ FAMILIES: dict[str, Family] = {
     "many_anchors": Family(
         columns.many_anchors,
         "White noise, 40 anchors; the level is as in white.",
-        levels=(0.1, 0.2, 0.3),
+        levels=(0.2, 0.35, 0.5),
         size=(80, 400),
         r=40,
         tuning=False,
