@@ -35,20 +35,21 @@ def gaussian(M: Floats, level: float, rng: Rng) -> Floats:
 def relative(M: Floats, level: float, rng: Rng) -> Floats:
     """M with noise on each column whose expected norm is about `level` times that of the column."""
     size = np.linalg.norm(M, axis=0) / np.sqrt(len(M))
-    return M + level * size * rng.standard_normal(M.shape)
+    noisy: Floats = M + level * size * rng.standard_normal(M.shape)
+    return noisy
 
 
 def smooth_spectra(m: int, r: int, rng: Rng) -> Floats:
     """Reflectances over m bands: an offset, a rising or falling edge and three bumps, at most 0.9."""
     bands = np.linspace(0, 1, m)[:, None]
-    W = rng.uniform(0.05, 0.3, r) + np.zeros((m, r))
+    W: Floats = rng.uniform(0.05, 0.3, r) + np.zeros((m, r))
     slope = rng.uniform(10, 40, r) * rng.choice([-1.0, 1.0], r)
     W = W + rng.uniform(0.1, 0.5, r) / (1 + np.exp(-slope * (bands - rng.uniform(0.2, 0.8, r))))
     for _ in range(3):
         centre, width = rng.uniform(0, 1, r), rng.uniform(0.03, 0.15, r)
         W = W + rng.uniform(0.1, 0.6, r) * np.exp(-0.5 * ((bands - centre) / width) ** 2)
-    peak = W.max(axis=0)
-    return W * np.minimum(1, 0.9 / peak)
+    W *= np.minimum(1, 0.9 / W.max(axis=0))
+    return W
 
 
 def white(level: float, rng: Rng, m: int = 60, n: int = 400, r: int = 6) -> Columns:
