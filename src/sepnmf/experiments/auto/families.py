@@ -17,7 +17,7 @@ from sepnmf.registry import ready_methods
 SEEDS = 30
 FEW = 10  # seeds of the slowest method
 # Methods that take seconds, and the largest number of columns that they take less than 20 s for.
-SLOW = {"tuned_admm": 2000, "fgnsr": 2000, "merit": 2000, "hottopixx": 200}
+SLOW = {"tuned_admm": 2000, "fgnsr": 2000, "merit": 2000, "hottopixx": 150}
 BELOW = 0.03  # how far auto may be below the best other method of a cell
 ABOVE = 0.08  # how far its mean must be above that of every other method
 # What issue 17 asks for beside that.
@@ -35,7 +35,7 @@ def trials(scale: Scale) -> list[Row]:
         {"family": name, "level": float(level), "method": method, "seed": seed}
         for seed in range(pick(scale, SEEDS, 2, 2))
         for name in names
-        for level in pick(scale, FAMILIES[name].levels, FAMILIES[name].levels, FAMILIES[name].levels[1:2])
+        for level in FAMILIES[name].levels[slice(None) if scale == "full" else slice(1, 2)]
         for method in methods
         if seed < seeds_of(method, name)
     ]
