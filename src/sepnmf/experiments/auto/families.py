@@ -176,11 +176,7 @@ def method_table(frame: Frame, found: Frame, angle: Frame) -> str:
     """Means of every method."""
     above = leads(found)
     parts = frame.groupby("method")
-    refused, seconds, seeds = (
-        parts["failure"].count() / parts.size(),
-        parts["seconds"].mean(),
-        parts["seed"].max(),
-    )
+    refused, seeds = parts["failure"].count() / parts.size(), parts["seed"].max()
     tuned = [bool(FAMILIES[name].tuning) for name in found.index.get_level_values("family")]
     rows = []
     for method in found:
@@ -193,7 +189,6 @@ def method_table(frame: Frame, found: Frame, angle: Frame) -> str:
                 *(None if part.isna().all() else f"{part.mean():.3f}" for part in halves(values, tuned)),
                 f"{angle[method].mean():.2f}" if method in angle else None,
                 f"{refused[method]:.2f}",
-                f"{seconds[method]:.2g}",
                 int(values.notna().sum()),
                 int(seeds[method]) + 1,
             )
@@ -206,7 +201,6 @@ def method_table(frame: Frame, found: Frame, angle: Frame) -> str:
         "not tuned on",
         "MRSA",
         "refused",
-        "seconds",
         "cells",
         "seeds",
     )
