@@ -142,7 +142,7 @@ def topics_of_a_corpus():
         folder = Path(name)
         maker = [sys.executable, __file__, "--corpus", name]
         subprocess.run(maker, check=True)
-        line = [sys.executable, "-m", "sepnmf", "topics", str(folder / "counts.npz"), str(NUMBER)]
+        line = [sys.executable, "-m", "sepnmf", "topics", str(folder / "counts.npz"), "-r", str(NUMBER)]
         line += ["--vocab", str(folder / "words.txt"), "--out", str(folder / "out")]
         began = time.perf_counter()
         process = subprocess.Popen(line, stdout=subprocess.DEVNULL)
