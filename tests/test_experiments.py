@@ -345,6 +345,7 @@ CHECKED = {  # what to compare: seconds are not
     "gestures": ["accuracy", "honest", "columns"],
     "auto-type1": ["success", "unidentifiable"],
     "auto-type2": ["success", "unidentifiable"],
+    "auto-families": ["found", "mrsa"],
     "auto-scenes": ["rae", "sam"],
     "auto-rae": ["rae"],
     "auto-topics": ["share"],
@@ -353,7 +354,7 @@ CHECKED = {  # what to compare: seconds are not
     "auto-million": ["success"],
     "tune-recovery": ["loss", "lam"],
 }
-BY = ["data", "set", "method", "norm", "p", "mode", "role", "protocol", "class"]
+BY = ["data", "family", "set", "method", "norm", "p", "mode", "role", "protocol", "class"]
 
 
 def means_of(name, frame):

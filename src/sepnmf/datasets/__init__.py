@@ -1,5 +1,6 @@
 """Data sets: generators with known anchors, and loaders of real data."""
 
+from sepnmf.datasets._families import FAMILIES, Family, Instance, make_family
 from sepnmf.datasets._gestures import (
     Gestures,
     load_gestures_binary,
@@ -19,8 +20,11 @@ from sepnmf.datasets._loaders import (
 from sepnmf.datasets._synthetic import make_dirichlet, make_midpoint
 
 __all__ = [
+    "FAMILIES",
     "Dataset",
+    "Family",
     "Gestures",
+    "Instance",
     "load_amino_acids",
     "load_bbc_news",
     "load_cbcl_faces",
@@ -32,5 +36,6 @@ __all__ = [
     "load_samson",
     "load_swimmer",
     "make_dirichlet",
+    "make_family",
     "make_midpoint",
 ]

@@ -1,10 +1,11 @@
 """Measurements of `method="auto"` beside every other method that runs with its defaults: the page auto.md."""
 
-from sepnmf.experiments.auto import gestures, million, rank, real, synthetic, topics
+from sepnmf.experiments.auto import families, gestures, million, rank, real, synthetic, topics
 
 EXPERIMENTS = (
     synthetic.TYPE1,
     synthetic.TYPE2,
+    families.EXPERIMENT,
     real.SCENES,
     real.EXPLAINED,
     topics.EXPERIMENT,
