@@ -6,8 +6,8 @@
 
 Word frequencies follow Zipf's law. Half of the words are as frequent in all topics, the others in a few of
 them; each of the 20 topics has one planted anchor word, which is in no other topic. Documents have 150 words
-on average (lognormal) and are mixtures of few topics (Dirichlet, 0.1). Three of a hundred words are misspelled:
-two thirds of the vocabulary are misspellings, most of which are in one document.
+on average (lognormal) and are mixtures of few topics (Dirichlet, 0.1). Three of a hundred words are
+misspelled: two thirds of the vocabulary are misspellings, most of which are in one document.
 
 Prints the seconds of the command, its CPU seconds, its peak memory, and whether each planted topic has an
 anchor of its own: a chosen word of which more than half the occurrences come from this topic. Exits 1 if the
@@ -15,6 +15,7 @@ command takes more than 60 s or 2 GB, or if a topic has no anchor.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import resource
@@ -74,8 +75,12 @@ def covered(anchors, shares):
 def run(folder, options):
     """Run the command; returns its result, the seconds, the CPU seconds and the peak memory in MB."""
     command = [sys.executable, "-m", "sepnmf", "topics", "counts.npz", "--vocab", "words.txt", *options]
+    source = Path(importlib.util.find_spec("sepnmf").origin).resolve().parents[1]
+    environment = os.environ | {"PYTHONPATH": str(source)}  # the command runs in another folder
     began = time.perf_counter()
-    found = subprocess.run([*command, "--json"], cwd=folder, stdout=subprocess.PIPE, check=True)
+    found = subprocess.run(
+        [*command, "--json"], cwd=folder, env=environment, stdout=subprocess.PIPE, check=True
+    )
     seconds = time.perf_counter() - began
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return json.loads(found.stdout), seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6
@@ -98,10 +103,14 @@ def main():
     found = [words.index(topic["anchor"]) for topic in content["topics"]]
     own = covered(found, shares)
     planted = sum(j < TOPICS for j in found)
-    print(f"| words used | seconds (limit {SECONDS}) | CPU seconds | peak, MB (limit {MEGABYTES}) | "
-          "topics with an anchor | planted words chosen |\n|---|---|---|---|---|---|")
-    print(f"| {content['columns']:,} | {seconds:.1f} | {cpu:.1f} | {peak:.0f} | {len(own)} of {TOPICS} | "
-          f"{planted} |")
+    print(
+        f"| words used | seconds (limit {SECONDS}) | CPU seconds | peak, MB (limit {MEGABYTES}) | "
+        "topics with an anchor | planted words chosen |\n|---|---|---|---|---|---|"
+    )
+    print(
+        f"| {content['columns']:,} | {seconds:.1f} | {cpu:.1f} | {peak:.0f} | {len(own)} of {TOPICS} | "
+        f"{planted} |"
+    )
     print(f"load {os.getloadavg()[0]:.1f}; without an anchor: {sorted(set(range(TOPICS)) - own)}")
     sys.exit(seconds > SECONDS or peak > MEGABYTES or len(own) < TOPICS)
 

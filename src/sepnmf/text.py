@@ -240,8 +240,8 @@ class Projected(FewRows):
     def dense(self) -> Floats:
         """Refuse: the entries are not those of the data."""
         raise ValueError(
-            "The co-occurrences of so many words are a random projection, and this method needs their entries: "
-            "choose another method, such as auto or spa, or use fewer words (--min-df)."
+            "The co-occurrences of so many words are a random projection, and this method needs their "
+            "entries: choose another method, such as auto or spa, or use fewer words (min_df)."
         )
 
 
@@ -287,7 +287,8 @@ class Cooccurrence:
             )
         weights = np.where(used, 1 / np.where(used, pairs, 1.0), 0.0) / used.sum()
         weighted = sparse.csr_array(sparse.diags_array(weights) @ data)
-        return cls(data, weighted, np.asarray(weighted.sum(axis=0)).ravel())
+        same_word = np.asarray(weighted.sum(axis=0), dtype=np.float64).ravel()
+        return cls(data, weighted, same_word)
 
     @property
     def n_words(self) -> int:
@@ -297,7 +298,8 @@ class Cooccurrence:
     @cached_property
     def frequency(self) -> Floats:
         """Σ_i Q_ij: the probability of each word."""
-        return np.maximum(self.times(np.ones((self.n_words, 1)))[0], 0.0)
+        sums = self.times(np.ones((self.n_words, 1)))[0]
+        return np.asarray(np.maximum(sums, 0.0))
 
     def matrix(self) -> Sparse:
         """Return Q."""
@@ -310,7 +312,7 @@ class Cooccurrence:
         """Return the columns of some words, dense."""
         found = (self.counts.T @ self.weighted[:, words]).toarray()
         found[words, np.arange(len(words))] -= self.same_word[words]
-        return np.maximum(found, 0.0)
+        return np.asarray(np.maximum(found, 0.0))
 
     def times(self, U: Floats) -> Floats:
         """Return UᵀQ for a dense U with a row for each word."""
@@ -411,7 +413,7 @@ def topic_words(together: Sparse | Cooccurrence, anchors: Ints) -> Floats:
         shares = nnls(R, together.times(U) * scale) * frequency
     else:
         Q = sparse.csc_array(as_matrix(together).in_memory().array)
-        frequency = np.asarray(Q.sum(axis=0)).ravel()
+        frequency = np.asarray(Q.sum(axis=0), dtype=np.float64).ravel()
         given = sparse.csc_array(Q @ sparse.diags_array(1 / np.where(frequency > 0, frequency, 1.0)))
         shares = nnls(given[:, anchors].toarray(), given) * frequency
     topics: Floats = shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)

@@ -94,7 +94,7 @@ def topics(
         ]
         labels = corpus.data.row_names or [f"row {i}" for i in range(counts.shape[0])]
         documents = [[(labels[i], share) for i, share in top] for top in best]
-        content = work.record(data, sel, fit, seed=seed, options=options)
+        content = work.record(data, sel, fit, seed=seed, options=options, rows=len(vocab))
         content["topics"] = [
             {
                 "anchor": anchor,
@@ -235,6 +235,7 @@ def choose_words(
             f"{n_words:,} words, {len(words):,} are used: those that are {which}{absent}; --min-df and "
             "--max-df change that.",
         )
+        said.insert(1, not_candidates(data, kept, low, high, common))
     return kept, replace(
         data,
         column_names=words,
@@ -247,6 +248,27 @@ def choose_words(
     )
 
 
+def not_candidates(data: "Data", kept: "Bools", low: int, high: int, common: frozenset[str]) -> str:
+    """Say how many words are no candidates for anchor words, why, and which, the most frequent first."""
+    import numpy as np
+
+    documents = as_counts(data.M).count_nonzero(axis=0)
+    listed = np.array([word in common for word in data.column_names], dtype=bool)
+    kinds = {
+        f"in fewer than {low:,} documents": ~listed & (documents < low),
+        f"in more than {high:,}": ~listed & (documents > high),
+        "stop words": listed & ~kept,
+    }
+    parts = []
+    for kind, which in kinds.items():
+        if which.any():
+            first = largest(np.where(which, documents, -1), min(NAMED, int(which.sum())))
+            names = ", ".join(data.column_names[j] for j in first)
+            more = " …" if which.sum() > NAMED else ""
+            parts.append(f"{which.sum():,} {kind} ({names}{more})")
+    return f"No candidates for anchor words: {'; '.join(parts)}."
+
+
 def with_cooccurrences(data: "Data", together: "Cooccurrence", seed: int) -> tuple["Data", bool]:
     """Return the data with the co-occurrences of the words, or a random projection, and which it is."""
     vocab = data.column_names
@@ -256,8 +278,9 @@ def with_cooccurrences(data: "Data", together: "Cooccurrence", seed: int) -> tup
     with stage("projecting co-occurrences", len(vocab), "words") as update:
         M = together.projected(random_state=seed, on_progress=lambda words: update(completed=words))
     said = (
-        f"Co-occurrences of more than {EXACT_WORDS:,} words are projected at random: {M.shape[0]:,} rows stand "
-        f"for those of {len(vocab):,} words, and the fit is that of the projection; the topics are exact."
+        f"The co-occurrences of more than {EXACT_WORDS:,} words are projected at random: {M.shape[0]:,} rows "
+        f"stand for those of {len(vocab):,} words. Fit and scores are those of the projection; the shares of "
+        "words and documents are exact."
     )
     return replace(data, M=M, row_names=vocab, assumptions=(*data.assumptions, said)), False
 
