@@ -200,6 +200,60 @@ def test_anchors_are_words_and_not_misspellings(sepnmf_says):
     assert content["columns"] == len(words)
 
 
+def test_words_that_are_no_candidates_are_named(sepnmf_says):
+    texts = ["the sea and the sky"] * 3 + ["the sea the boat and mast"] * 3 + ["the zebra"]
+    Path("news.txt").write_text("\n".join(texts))
+    content, _ = run(sepnmf_says, "news.txt", "-r", 2, "--max-df", 4)
+    said = content["left_out"][1]
+    assert said.startswith("No candidates for anchor words: 1 in fewer than 2 documents (zebra); ")
+    assert "; 1 in more than 4 (sea); " in said
+    assert said.endswith("2 stop words (the, and).")
+
+
+# Many words.
+
+
+def test_many_words_are_projected_and_the_topics_are_the_same(sepnmf_says, monkeypatch):
+    """With 24 rows for 30 words the topics are of the same themes; with 30 rows the answer is the same."""
+    counts, words = vectorize(corpus()[0])
+    io.mmwrite("counts.mtx", sparse.coo_array(counts))
+    Path("words.txt").write_text("\n".join(words))
+    command = ("counts.mtx", "--vocab", "words.txt", "-r", 3, "--report")
+    exact, err = run(sepnmf_says, *command)
+    assert "projected" not in err
+    monkeypatch.setattr("sepnmf.cli._topics.EXACT_WORDS", 20)
+    for rows in (24, 30):
+        monkeypatch.setattr("sepnmf.text.PROJECTED_ROWS", rows)
+        found, err = run(sepnmf_says, *command, "--out", f"{rows}")
+        said = f"words are projected at random: {rows} rows stand for those of 30 words."
+        assert f"The co-occurrences of more than 20 {said}" in err
+        assert said in " ".join(found["assumptions"])
+        assert said in Path(f"{rows}/report.html").read_text()
+        assert (found["rows"], found["columns"]) == (exact["rows"], exact["columns"]) == (30, 30)
+        assert_themes(found["topics"])
+    for topic, with_all in zip(found["topics"], exact["topics"], strict=True):
+        assert topic["anchor"] == with_all["anchor"]
+        assert topic["words"] == pytest.approx(with_all["words"], abs=1e-8)
+        assert [d["row"] for d in topic["documents"]] == [d["row"] for d in with_all["documents"]]
+    assert found["fit"] == pytest.approx(exact["fit"])
+
+
+@pytest.mark.parametrize("method", ["spa", "snpa", "xray", "vca"])
+def test_other_methods_choose_among_projected_words(sepnmf_says, monkeypatch, method):
+    monkeypatch.setattr("sepnmf.cli._topics.EXACT_WORDS", 20)
+    Path("news.txt").write_text("\n".join(corpus()[0]))
+    content, _ = run(sepnmf_says, "news.txt", "-r", 3, "--method", method)
+    assert len(content["topics"]) == 3
+
+
+def test_a_method_that_needs_all_entries_says_so_in_one_line(sepnmf_says, monkeypatch):
+    monkeypatch.setattr("sepnmf.cli._topics.EXACT_WORDS", 20)
+    Path("news.txt").write_text("\n".join(corpus()[0]))
+    code, _, err = sepnmf_says("topics", "news.txt", "-r", 3, "--method", "merit")
+    assert code == 2
+    assert "are a random projection, and this method needs their entries" in err.strip().splitlines()[-1]
+
+
 # Texts.
 
 

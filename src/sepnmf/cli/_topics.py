@@ -15,9 +15,12 @@ from sepnmf.cli._result import show, write_page
 if TYPE_CHECKING:
     from sepnmf._typing import Bools, Floats, Ints, Sparse
     from sepnmf.io import Data
+    from sepnmf.text import Cooccurrence
 
 TOPICS = (*ANCHORS, "topics.csv", "documents.csv")
+EXACT_WORDS = 4000  # up to so many, all co-occurrences are formed: 200 MB at most
 TOP_DOCUMENTS = 5  # per topic
+NAMED = 5  # words that are named as examples of those that are no candidates
 SHORT = 0.25  # of the median length: documents with fewer words are not listed
 
 Top = list[tuple[str, list[tuple[str, float]]]]
@@ -65,7 +68,7 @@ def topics(
     Without, the names of the columns are the words. Writes topics.csv, the top words of each topic, and
     documents.csv, the documents with the largest share of each topic.
     """
-    from sepnmf.text import cooccurrence, document_topics, topic_words
+    from sepnmf.text import Cooccurrence, document_topics, topic_words
 
     options = work.method_options(set_)
     limits = {"min_df": parse_limit(min_df, "--min-df"), "max_df": parse_limit(max_df, "--max-df")}
@@ -77,14 +80,13 @@ def topics(
         corpus = load_corpus(file, vocabulary, text_column, read)
         kept, data = choose_words(corpus, stop_words, limits, anchors)
         counts, vocab = as_counts(corpus.data.M)[:, kept], data.column_names
-        with stage("counting co-occurrences"):
-            Q = cooccurrence(counts)
-        data = replace(data, M=Q, row_names=vocab)
+        together = Cooccurrence.of(counts)
+        data, is_exact = with_cooccurrences(data, together, seed)
         data, M = work.matrix_of(data, Sign.error, anchors)
         sel, fit, reason = work.find_anchors(M, anchors, method, Scale.none, seed, options)
         data = work.with_reason(data, reason)
         with stage("computing topics"):
-            shares = topic_words(Q, sel.anchors)
+            shares = topic_words(data.M if is_exact else together, sel.anchors)
             best = top_documents(counts, document_topics(counts, shares))
         found = [
             (vocab[anchor], [(vocab[j], float(share[j])) for j in largest(share, words)])
@@ -92,7 +94,7 @@ def topics(
         ]
         labels = corpus.data.row_names or [f"row {i}" for i in range(counts.shape[0])]
         documents = [[(labels[i], share) for i, share in top] for top in best]
-        content = work.record(data, sel, fit, seed=seed, options=options)
+        content = work.record(data, sel, fit, seed=seed, options=options, rows=len(vocab))
         content["topics"] = [
             {
                 "anchor": anchor,
@@ -103,8 +105,10 @@ def topics(
         ]
         paths = [*work.write_anchors(folder, data, sel, content), *write_topics(folder, content["topics"])]
         if report:
-            W = work.anchor_columns(M, sel)
+            W = work.anchor_columns(M, sel) if is_exact else together.columns(sel.anchors)
             more: dict[str, Any] = {"topics": found, "documents": documents}
+            if not is_exact:
+                more["comparison"] = []  # the methods of few columns would take longer than auto
             paths.append(write_page(folder, data, M, sel, W, fit, Scale.none, seed, **more))
     head = {"": "right", "anchor word": "left", "top words": "left"}
     lines = [[str(k), anchor, ", ".join(word for word, _ in top)] for k, (anchor, top) in enumerate(found, 1)]
@@ -231,6 +235,7 @@ def choose_words(
             f"{n_words:,} words, {len(words):,} are used: those that are {which}{absent}; --min-df and "
             "--max-df change that.",
         )
+        said.insert(1, not_candidates(data, kept, low, high, common))
     return kept, replace(
         data,
         column_names=words,
@@ -241,6 +246,43 @@ def choose_words(
         row_mask=None,
         left_out=(*data.left_out, *said),
     )
+
+
+def not_candidates(data: "Data", kept: "Bools", low: int, high: int, common: frozenset[str]) -> str:
+    """Say how many words are no candidates for anchor words, why, and which, the most frequent first."""
+    import numpy as np
+
+    documents = as_counts(data.M).count_nonzero(axis=0)
+    listed = np.array([word in common for word in data.column_names], dtype=bool)
+    kinds = {
+        f"in fewer than {low:,} documents": ~listed & (documents < low),
+        f"in more than {high:,}": ~listed & (documents > high),
+        "stop words": listed & ~kept,
+    }
+    parts = []
+    for kind, which in kinds.items():
+        if which.any():
+            first = largest(np.where(which, documents, -1), min(NAMED, int(which.sum())))
+            names = ", ".join(data.column_names[j] for j in first)
+            more = " …" if which.sum() > NAMED else ""
+            parts.append(f"{which.sum():,} {kind} ({names}{more})")
+    return f"No candidates for anchor words: {'; '.join(parts)}."
+
+
+def with_cooccurrences(data: "Data", together: "Cooccurrence", seed: int) -> tuple["Data", bool]:
+    """Return the data with the co-occurrences of the words, or a random projection, and which it is."""
+    vocab = data.column_names
+    if len(vocab) <= EXACT_WORDS:
+        with stage("counting co-occurrences"):
+            return replace(data, M=together.matrix(), row_names=vocab), True
+    with stage("projecting co-occurrences", len(vocab), "words") as update:
+        M = together.projected(random_state=seed, on_progress=lambda words: update(completed=words))
+    said = (
+        f"The co-occurrences of more than {EXACT_WORDS:,} words are projected at random: {M.shape[0]:,} rows "
+        f"stand for those of {len(vocab):,} words. Fit and scores are those of the projection; the shares of "
+        "words and documents are exact."
+    )
+    return replace(data, M=M, row_names=vocab, assumptions=(*data.assumptions, said)), False
 
 
 def largest(values: "Floats", count: int) -> "Ints":
