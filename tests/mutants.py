@@ -23,7 +23,7 @@ SUITE = [
     "test_criticality.py",
 ]
 
-TUNING = ["test_exchange.py", "test_vertices.py", "test_rank.py", "test_auto.py"]
+TUNING = ["test_auto_parts.py", "test_exchange.py", "test_vertices.py", "test_rank.py", "test_auto.py"]
 TUNED = ("tuning", "_descent", "_kernels/exchange.py", "_kernels/vertices.py")
 
 CHUNKS = ["test_chunked.py", "test_spa.py", "test_vca.py", "test_exchange.py", "test_method_records.py"]
