@@ -6,6 +6,7 @@ Run by `make mutants`. Works on a copy of the sources; exits 1 if any mutant sur
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+MOST_SECONDS = 600  # of processor time for the tests of one mutant
 SUITE = [
     "test_methods.py",
     "test_consensus.py",
@@ -23,7 +25,7 @@ SUITE = [
     "test_criticality.py",
 ]
 
-TUNING = ["test_exchange.py", "test_vertices.py", "test_rank.py", "test_auto.py"]
+TUNING = ["test_auto_parts.py", "test_exchange.py", "test_vertices.py", "test_rank.py", "test_auto.py"]
 TUNED = ("tuning", "_descent", "_kernels/exchange.py", "_kernels/vertices.py")
 
 CHUNKS = ["test_chunked.py", "test_spa.py", "test_vca.py", "test_exchange.py", "test_method_records.py"]
@@ -198,12 +200,16 @@ MUTANTS = [
 
 
 def suite_for(name):
-    """The tests that should notice a break in this file."""
-    return CHUNKS if name.startswith(MATRIX) else TUNING if name.startswith(TUNED) else SUITE
+    """The tests that should notice a break in this file, those of the same name first."""
+    suite = CHUNKS if name.startswith(MATRIX) else TUNING if name.startswith(TUNED) else SUITE
+    return sorted(suite, key=lambda file: file != f"test_{Path(name).stem.strip('_')}.py")
 
 
-def survives(mutant, place):
-    """Whether every test passes on the copy of the sources in `place` with one line changed.
+def fate(mutant, place):
+    """What the tests say on the copy of the sources in `place` with one line changed.
+
+    "SURVIVED" if all tests pass, "caught" if one fails, "no end" if they take too long, as with a loop that
+    no longer ends. The limit is on processor time, so that a busy machine does not matter.
 
     The copy is kept from one mutant to the next, so that compiled kernels are too: they are thrown away
     only when a kernel changes.
@@ -217,21 +223,24 @@ def survives(mutant, place):
     env = os.environ | {"PYTHONPATH": str(place), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "0"]
     command += ["--override-ini", "addopts=--import-mode=importlib"]
+    limited = ["sh", "-c", f'ulimit -t {MOST_SECONDS}; exec "$@"', "sh", *command]
     tests = [str(ROOT / "tests" / file) for file in suite_for(name)]
     forget_kernels(name, place)
     try:
         run = subprocess.run(
-            command + tests, env=env, cwd=ROOT, capture_output=True, timeout=900, check=False
+            limited + tests, env=env, cwd=ROOT, capture_output=True, timeout=20 * MOST_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        return False  # a loop that no longer ends is noticed too
+        return "no end"
     finally:
         path.write_text(source)
         os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
         forget_kernels(name, place)
+    if run.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return "no end"
     if run.returncode not in (0, 1):
         sys.exit(run.stdout.decode()[-2000:] + run.stderr.decode()[-2000:])
-    return run.returncode == 0
+    return "caught" if run.returncode else "SURVIVED"
 
 
 def forget_kernels(name, place):
@@ -261,10 +270,10 @@ def run_some(mutants):
         sources = Path(place, "sepnmf")
         shutil.copytree(ROOT / "src" / "sepnmf", sources, ignore=shutil.ignore_patterns("__pycache__"))
         for mutant in mutants:
-            alive = survives(mutant, Path(place))
-            survivors += alive
+            found = fate(mutant, Path(place))
+            survivors += found == "SURVIVED"
             name, old, new = mutant
-            print(f"{'SURVIVED' if alive else 'caught  '}  {name}: {old}  →  {new}", flush=True)  # noqa: T201
+            print(f"{found:8}  {name}: {old}  →  {new}", flush=True)  # noqa: T201
     return survivors
 
 

@@ -1,6 +1,8 @@
 """Threads: the same answer for any number of them, and no trace left behind."""
 
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 import threading
@@ -10,9 +12,11 @@ from multiprocessing import get_context
 import joblib
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 from threadpoolctl import threadpool_info
 
 import sepnmf
+import sepnmf._kernels
 from sepnmf._parallel import SMALLEST, Workers, available_cores
 
 N = SMALLEST + 30  # large enough for threads
@@ -51,6 +55,58 @@ def test_nor_does_it_change_the_answer_of_dca(norm, p):
     assert two.anchors.tolist() == one.anchors.tolist()
     np.testing.assert_allclose(two.X, one.X, rtol=0, atol=1e-10)
     np.testing.assert_array_equal(run(2).X, two.X)
+
+
+def test_a_process_that_compiles_the_kernels_finds_the_same_bits_as_one_that_loads_them(tmp_path):
+    """With an empty cache, the first process compiles all kernels; the second one loads them."""
+    code = """
+import hashlib, numpy as np, sepnmf
+M = np.random.default_rng(0).random((8, 24))
+options = {"lam": 1e-3, "rho": (0.01, 0.01, 0.01), "callback": lambda state: state.n_outer == 20}
+print(hashlib.sha256(sepnmf.admm(M, 4, 1, "l1", n_jobs=1, tol=0, **options).X.tobytes()).hexdigest())
+"""
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "OPENBLAS_NUM_THREADS": "1"}
+    compiled, loaded = (
+        subprocess.run([sys.executable, "-c", code], env=env, check=True, capture_output=True, text=True)
+        for _ in range(2)
+    )
+    assert list(tmp_path.rglob("consensus.advance-*.nbc"))
+    assert loaded.stdout == compiled.stdout
+
+
+def kernels():
+    """All compiled functions, by their full names."""
+    for module in pkgutil.iter_modules(sepnmf._kernels.__path__, "sepnmf._kernels."):
+        for name, kernel in vars(importlib.import_module(module.name)).items():
+            if isinstance(kernel, Dispatcher) and kernel.py_func.__module__ == module.name:
+                yield f"{module.name}.{name}", kernel
+
+
+def called(kernel):
+    """The kernels that a kernel calls."""
+    function = kernel.py_func
+    used = [function.__globals__.get(name) for name in function.__code__.co_names]
+    return [other for other in used if isinstance(other, Dispatcher)]
+
+
+def test_reordered_sums_are_inlined_into_the_kernels_that_call_them():
+    """Otherwise there are two machine codes for one sum; which one runs depends on the state of the cache."""
+    found = dict(kernels())
+    reordering = {name for name, kernel in found.items() if kernel.targetoptions.get("fastmath")}
+    assert "sepnmf._kernels.omega.excess_sums" in reordering
+    names = {kernel: name for name, kernel in found.items()}
+    while True:
+        above = {
+            name for name, kernel in found.items() if any(names[k] in reordering for k in called(kernel))
+        }
+        if above <= reordering:
+            break
+        reordering |= above
+    assert "sepnmf._kernels.consensus.advance" in reordering
+    for caller in found.values():
+        for kernel in called(caller):
+            if names[kernel] in reordering:
+                assert kernel.targetoptions.get("forceinline"), names[kernel]
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])

@@ -7,4 +7,9 @@ All kernels are compiled on first call, cached on disk, and run without the inte
 Arguments that belong together are passed as one tuple: a NamedTuple where a call takes long, a plain tuple
 where calls are short (a few µs). From Python, numba's dispatch takes 1 to 2 µs for each NamedTuple and next
 to nothing for a plain one; between kernels both are free.
+
+A kernel whose sums may be reordered (`fastmath`) is inlined into its callers (`forceinline`), and so is what
+stands between it and the kernel that Python calls. Otherwise there would be two machine codes for one sum:
+the function's own, and a copy in the caller that is optimised again and may add in another order. A process
+that compiles the kernels would run the first, and one that loads them from the cache the second.
 """

@@ -27,7 +27,7 @@ from numba import njit
 from sepnmf._kernels.omega import SUMS, diagonal
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True, forceinline=True, fastmath=SUMS)
 def row_above(A, C, E, w, scale, mix, tau):  # type: ignore[no-untyped-def]
     """Number and sum of the |b_j| above τ in a row."""
     a, c, d, e = mix
@@ -81,7 +81,7 @@ def combine(point, mix, B, lo, hi, sums):  # type: ignore[no-untyped-def]
     sums[0] = total
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True, forceinline=True, fastmath=SUMS)
 def row_square(A, C, E, w, scale, mix):  # type: ignore[no-untyped-def]
     """Sum of the b_j² in a row."""
     a, c, d, e = mix
@@ -106,7 +106,7 @@ def measure_rows(point, mix, lengths, lo, hi, sums):  # type: ignore[no-untyped-
         A[i, i], E[i, i] = own_a, own_e
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True, forceinline=True, fastmath=SUMS)
 def advance_row(A, C, E, X, w, scale, mix, step):  # type: ignore[no-untyped-def]
     """`advance` on a row. A single loop, with three arrays to write, would not be vectorised."""
     a, c, d, e = mix
@@ -161,7 +161,7 @@ def advance(point, X, mix, step, lo, hi, sums):  # type: ignore[no-untyped-def]
     sums[3] = whole
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True, forceinline=True, fastmath=SUMS)
 def row_gaps(X, C, E, w, scale, zeta, before, keep):  # type: ignore[no-untyped-def]
     """`compare` on a row."""
     zero = X.dtype.type(0)

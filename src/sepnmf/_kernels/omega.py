@@ -8,11 +8,12 @@ import math
 
 from numba import njit
 
-# Fast-math flags: sums may be reordered (in the same way in each run); NaN and infinity are respected.
+# Fast-math flags: sums may be reordered; NaN and infinity are respected. Functions with these flags, and
+# functions that call them, are inlined into kernels that call them (see `sepnmf._kernels`).
 SUMS = {"reassoc", "contract", "nsz"}
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True, forceinline=True, fastmath=SUMS)
 def excess_sums(z, w, level):  # type: ignore[no-untyped-def]
     """Σ w_j z_j and Σ w_j² over the entries z_j above w_j·level.
 
@@ -27,7 +28,7 @@ def excess_sums(z, w, level):  # type: ignore[no-untyped-def]
     return top, bottom
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def diagonal(z, own, w, own_w, cap, start):  # type: ignore[no-untyped-def]
     """Diagonal entry of the projection of a row onto its row of Ω, with x_ii ≤ cap.
 
@@ -50,7 +51,7 @@ def diagonal(z, own, w, own_w, cap, start):  # type: ignore[no-untyped-def]
     return t
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True, forceinline=True, fastmath=SUMS)
 def clip_row(x, w, level):  # type: ignore[no-untyped-def]
     """Clip x to [0, w·level], in place.
 

@@ -19,7 +19,7 @@ def combine(X, V, D, mix, out, lo, hi, sums):  # type: ignore[no-untyped-def]
             row[j] = x * Xi[j] + v * (2 * Vi[j] - Di[j])
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(cache=True, nogil=True, forceinline=True, fastmath=SUMS)
 def lengths(x, y):  # type: ignore[no-untyped-def]
     """Σ (x_j − y_j)² and Σ x_j²."""
     zero = x.dtype.type(0)
