@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepnmf.io._guards import check_claim, needed, parsing
+from sepnmf.io._guards import check_claim, needed, parsing, text_of
 from sepnmf.io._zarrs import KIND as ZARR
-from sepnmf.io._zarrs import check_codecs, dimensions_of, open_zarr
+from sepnmf.io._zarrs import check_codecs, dimensions_of, is_zarr, open_zarr
 from sepnmf.matrix import native
 
 DEEPEST, MOST = 16, 10_000  # levels of groups, and arrays, of a file
@@ -159,11 +159,6 @@ def attributes(found: Any) -> dict[str, Any]:
     return plain
 
 
-def text_of(word: object) -> str:
-    """Return a text of a file."""
-    return word.decode("utf-8", "replace") if isinstance(word, bytes) else str(word)
-
-
 class NetCDF3(Container):
     """A file of NetCDF of version 3, which xarray reads with SciPy."""
 
@@ -264,7 +259,7 @@ class Zarr(Container):
 def container_of(file: Path) -> Container:
     """Return the container that a file is, by its first bytes; Zarr arrays and groups are folders."""
     location = file.resolve()  # workers of a cluster need an absolute path
-    if location.is_dir():
+    if is_zarr(file) or location.is_dir():
         return Zarr(location)
     with location.open("rb") as stream:
         start = stream.read(4)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sepnmf.io._data import Data
-from sepnmf.io._guards import check_size, needed, parsing
+from sepnmf.io._guards import check_size, needed, parsing, text_of
 from sepnmf.io._variables import Variable, choose, data_of, sparse_data_of
 
 KIND = "a MATLAB file"
@@ -100,8 +100,7 @@ def own_names(content: Any) -> list[str]:
 
 def describe_hdf5(name: str, item: Any) -> Variable:
     """Return name, shape (in MATLAB's order of axes) and class of a variable."""
-    label = item.attrs.get("MATLAB_class", b"")
-    kind = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
+    kind = text_of(item.attrs.get("MATLAB_class", b""))
     if "MATLAB_sparse" in item.attrs:
         starts = item["jc"] if "jc" in own_names(item) else None
         shape = int(item.attrs["MATLAB_sparse"]), 0 if starts is None else starts.size - 1

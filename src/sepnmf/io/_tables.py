@@ -302,7 +302,9 @@ def read_parquet(file: Path) -> Data:
         schema, rows = content.schema_arrow, content.metadata.num_rows
     with content:
         with parsing(file, kind):
-            index = index_of(schema)
+            # What pandas stored as an index; a range index is no column.
+            stored = (schema.pandas_metadata or {}).get("index_columns", [])
+            index = [name for name in stored if isinstance(name, str) and name in schema.names]
             named = [name for name in schema.names if name not in index]
             if not index and named and is_text(schema.field(0).type):
                 index = [named.pop(0)]
@@ -327,12 +329,6 @@ def read_parquet(file: Path) -> Data:
         words = [words_of(file, name) for name in index]
     row_names = tuple(", ".join(parts) for parts in zip(*words, strict=True))
     return Data(M=M, file=file, row_names=row_names, column_names=tuple(named))
-
-
-def index_of(schema: Any) -> list[str]:
-    """Return the columns that pandas stored as an index; a range index is not stored as a column."""
-    stored = (schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in stored if isinstance(name, str) and name in schema.names]
 
 
 def is_text(kind: Any) -> bool:

@@ -32,16 +32,11 @@ def open_zarr(file: Path, mode: str = "r") -> Any:
 def check_codecs(array: Any, file: Path) -> None:
     """Refuse an array whose chunks are pickles."""
     with parsing(file, KIND):
-        codecs = [*(array.filters or ()), *compressors_of(array)]
+        # In version 2 of the package zarr, an array has one compressor.
+        compressors = array.compressors if hasattr(array, "compressors") else (array.compressor,)
+        codecs = [*(array.filters or ()), *(compressors or ())]
     if any("pickle" in str(getattr(codec, "codec_id", codec)).lower() for codec in codecs):
         raise ValueError(f"{file.name} contains pickles, which sepnmf never unpickles: save plain numbers.")
-
-
-def compressors_of(array: Any) -> tuple[Any, ...]:
-    """Return the compressors of an array, in any version of the package zarr."""
-    if hasattr(array, "compressors"):
-        return tuple(array.compressors or ())
-    return (array.compressor,)
 
 
 def dimensions_of(array: Any) -> tuple[str, ...] | None:
