@@ -138,12 +138,8 @@ def curve_of_residuals(M: MatrixLike, random_state: int = 0) -> dict[str, Floats
 
 def scene(data: Data) -> Floats:
     """Return the mean over the bands as an image, thinned if it is large; NaN where there is no data."""
-    means = data.matrix("allow").mean_row()
-    if data.mask is not None:
-        whole = np.full(len(data.mask), np.nan)
-        whole[data.mask] = means
-        means = whole
-    return thinned(data.picture(means))
+    matrix = data.matrix("allow")
+    return thinned(data.picture(matrix.spread(matrix.mean_row())))
 
 
 def maps(data: Data, H: Any) -> Floats:
@@ -226,13 +222,6 @@ def thinned(picture: Floats) -> Floats:
     return picture[::step, ::step]
 
 
-def too_slow(name: str, n: int) -> str | None:
-    """Return why a method is not run by default on n columns, or None if it is."""
-    most = find_method(name).quick_up_to
-    slow = most is not None and n > most
-    return f"takes minutes with more than {most:,} columns: name it to run it" if slow else None
-
-
 def compare(
     M: MatrixLike,
     r: int,
@@ -258,7 +247,9 @@ def compare(
     rows = []
     for done, name in enumerate(chosen):
         on_progress(name, done, len(chosen))
-        reason = too_slow(name, matrix.shape[1]) if names is None else None
+        most, reason = find_method(name).quick_up_to, None
+        if names is None and most is not None and matrix.shape[1] > most:
+            reason = f"takes minutes with more than {most:,} columns: name it to run it"
         began = time.perf_counter()
         try:
             sel = None if reason else choose(used, r, name, random_state=random_state)

@@ -86,9 +86,8 @@ def negative_entries(count: int, first: tuple[int, ...] | None) -> str:
 
 def check_weights(weights: ArrayLike | None, M: Floats) -> Floats:
     """Weights of Ω, scaled so that the largest is 1; by default the l1 norms of the columns of M."""
-    if weights is None:
-        return scaled_weights(np.abs(M).sum(axis=0, dtype=np.float64), M.shape[1])
-    return scaled_weights(weights, M.shape[1])
+    given = np.abs(M).sum(axis=0, dtype=np.float64) if weights is None else weights
+    return scaled_weights(given, M.shape[1])
 
 
 def scaled_weights(weights: ArrayLike, n: int) -> Floats:
