@@ -260,7 +260,7 @@ def compare(
             row |= {
                 "columns": sel.anchors.tolist(),
                 "anchors": [label(int(j)) for j in sel.anchors],
-                "fit": fit_of(matrix, matrix.take(matrix.positions(sel.anchors)), sum_to_one),
+                "fit": fit_of(matrix, matrix.at(sel.anchors), sum_to_one),
                 "status": sel.status,
             }
         seconds = sel.seconds if sel is not None else time.perf_counter() - began

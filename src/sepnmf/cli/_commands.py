@@ -257,7 +257,10 @@ def compare(
             "versions": versions(),
         }
         head = ["method", "fit", "seconds", "status", "columns", "anchors", "failure"]
-        table = [[csv_cell(row[key]) for key in head] for row in rows]
+        table = [
+            [" ".join(map(str, cell)) if isinstance(cell, list) else cell for cell in map(row.get, head)]
+            for row in rows
+        ]
         paths = [
             work.write_csv(folder / "comparison.csv", head, table),
             work.write_json(folder / "comparison.json", content),
@@ -280,8 +283,3 @@ def compare(
     if not data.column_names:
         print_line(COUNTED["line" in work.counted_from(data)])
     print_line(f"Written: {', '.join(map(str, paths))}")
-
-
-def csv_cell(value: Any) -> Any:
-    """Return a value for a cell of a CSV file; the items of a list are separated by spaces."""
-    return " ".join(map(str, value)) if isinstance(value, list) else value

@@ -214,7 +214,7 @@ def with_reason(data: "Data", reason: str) -> "Data":
 
 def anchor_columns(matrix: "Matrix", sel: "Selection") -> "Floats":
     """Return the columns of the anchors, in the rows that are used."""
-    return matrix.take(matrix.positions(sel.anchors))
+    return matrix.at(sel.anchors)
 
 
 def compare_methods(

@@ -49,7 +49,8 @@ def read_geotiff(file: Path, *, large: int = LARGE, chunk: int = CHUNK) -> Data:
             "crs_wkt": "" if crs is None else crs.to_wkt(),
             "transform": None if image.transform.is_identity else tuple(image.transform)[:6],
         }
-        used, alpha = mask_of(image), alpha_of(image)
+        used, transparency = mask_of(image), needed("rasterio.enums").ColorInterp.alpha
+        alpha = np.array([meaning == transparency for meaning in image.colorinterp])
         together = image.block_shapes[0][0]
     if 8 * prod(shape) <= large:
         check_size(nbytes, file)
@@ -130,12 +131,6 @@ def mask_of(image: Any) -> Bools | None:
         for top in range(0, image.height, step)
     ]
     return np.concatenate(parts).ravel()
-
-
-def alpha_of(image: Any) -> Bools:
-    """Return which bands are transparencies."""
-    alpha = needed("rasterio.enums").ColorInterp.alpha
-    return np.array([meaning == alpha for meaning in image.colorinterp], dtype=bool)
 
 
 def create_geotiff(
