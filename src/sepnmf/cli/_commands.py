@@ -21,6 +21,7 @@ COMPARE = ("comparison.csv", "comparison.json", "report.html")
 
 
 @app.command()
+@opt.reading(opt.TABLE, before="picture")
 def select(
     file: opt.File,
     anchors: opt.Anchors,
@@ -29,18 +30,6 @@ def select(
     axis: opt.Along = Axis.columns,
     normalize: opt.Normalize = Scale.none,
     negative: opt.Negative = Sign.error,
-    variable: opt.Variable = None,
-    header: opt.Header = None,
-    index: opt.Index = None,
-    decimal: opt.Decimal = None,
-    names: opt.Names = None,
-    row_names: opt.RowNames = None,
-    mask: opt.Mask = None,
-    nodata: opt.Nodata = None,
-    bands: opt.Bands = None,
-    axes: opt.Axes = None,
-    order: opt.Order = None,
-    shape: opt.Shape = None,
     picture: opt.Picture = None,
     out: opt.Out = None,
     report: opt.Report = False,
@@ -48,34 +37,19 @@ def select(
     seed: opt.Seed = 0,
     memory: opt.Memory = None,
     dask: opt.Dask = None,
+    **reading: Any,
 ) -> None:
     """Find the columns that explain all the others.
 
     Prints the anchors with their names, scores and fit, and writes them to anchors.csv and anchors.json,
     their columns to anchor_columns.csv, and the weights of all columns to weights.csv.
     """
+    mask = reading.get("mask")
     image_shape = None if picture is None else work.parse_shape(picture, "--picture")
     options = work.method_options(set_)
     work.check_request(file, anchors, method, options, memory=memory, dask=dask, others=[mask])
     with work.new_folder(file, out, "anchors", SELECT, mask) as folder, cluster.connected(dask, memory):
-        data = work.load(
-            file,
-            shape=shape,
-            axis=axis,
-            variable=variable,
-            header=header,
-            index=index,
-            decimal=decimal,
-            names=names,
-            row_names=row_names,
-            mask=mask,
-            nodata=nodata,
-            bands=bands,
-            axes=axes,
-            order=order,
-            memory=memory,
-            in_parts=dask is not None,
-        )
+        data = work.load(file, axis=axis, memory=memory, in_parts=dask is not None, **reading)
         data, M = work.matrix_of(data, negative, anchors)
         sel, fit, reason = work.find_anchors(M, anchors, method, normalize, seed, options)
         data = work.with_reason(data, reason)
@@ -93,6 +67,7 @@ def select(
 
 
 @app.command()
+@opt.reading(opt.IMAGE, before="out")
 def unmix(
     file: opt.File,
     anchors: opt.Anchors,
@@ -101,21 +76,13 @@ def unmix(
     normalize: opt.Normalize = Scale.none,
     negative: opt.Negative = Sign.error,
     sum_to_one: opt.SumToOne = False,
-    variable: opt.Variable = None,
-    names: opt.Names = None,
-    row_names: opt.RowNames = None,
-    mask: opt.Mask = None,
-    nodata: opt.Nodata = None,
-    bands: opt.Bands = None,
-    axes: opt.Axes = None,
-    order: opt.Order = None,
-    shape: opt.Shape = None,
     out: opt.Out = None,
     report: opt.Report = False,
     as_json: opt.Json = False,
     seed: opt.Seed = 0,
     memory: opt.Memory = None,
     dask: opt.Dask = None,
+    **reading: Any,
 ) -> None:
     """Unmix an image: spectra of pure pixels, abundance maps.
 
@@ -123,7 +90,7 @@ def unmix(
 
     Writes the anchors, endmembers.csv, and the abundances as PNG and as a cube in the format of the image.
     """
-    options = work.method_options(set_)
+    mask, options = reading.get("mask"), work.method_options(set_)
     work.check_request(file, anchors, method, options, memory=memory, dask=dask, pictures=True, others=[mask])
     with work.new_folder(file, out, "unmixed", UNMIX, mask) as folder, cluster.connected(dask, memory):
         import numpy as np
@@ -133,20 +100,7 @@ def unmix(
         from sepnmf.io import read_maps, write_cube
         from sepnmf.least_squares import nnls
 
-        data = work.load(
-            file,
-            variable=variable,
-            shape=shape,
-            names=names,
-            row_names=row_names,
-            mask=mask,
-            nodata=nodata,
-            bands=bands,
-            axes=axes,
-            order=order,
-            memory=memory,
-            in_parts=dask is not None,
-        )
+        data = work.load(file, memory=memory, in_parts=dask is not None, **reading)
         if data.image_shape is None:
             raise UserError(
                 f"{file.name} contains a matrix, not an image: if its columns are pixels, give their shape "
@@ -189,6 +143,7 @@ def unmix(
 
 
 @app.command()
+@opt.reading(opt.TABLE, before="out")
 def compare(
     file: opt.File,
     anchors: opt.Anchors,
@@ -196,27 +151,17 @@ def compare(
     axis: opt.Along = Axis.columns,
     normalize: opt.Normalize = Scale.none,
     negative: opt.Negative = Sign.error,
-    variable: opt.Variable = None,
-    header: opt.Header = None,
-    index: opt.Index = None,
-    decimal: opt.Decimal = None,
-    names: opt.Names = None,
-    row_names: opt.RowNames = None,
-    mask: opt.Mask = None,
-    nodata: opt.Nodata = None,
-    bands: opt.Bands = None,
-    axes: opt.Axes = None,
-    order: opt.Order = None,
-    shape: opt.Shape = None,
     out: opt.Out = None,
     report: opt.Report = False,
     as_json: opt.Json = False,
     seed: opt.Seed = 0,
+    **reading: Any,
 ) -> None:
     """Compare methods: anchors, fit and time of each.
 
     A method that refuses the data is listed with the reason. Writes comparison.csv and comparison.json.
     """
+    mask = reading.get("mask")
     work.check_request(file, anchors, others=[mask])
     from sepnmf._overview import choose
     from sepnmf.matrix import is_lazy
@@ -224,22 +169,7 @@ def compare(
 
     chosen = None if not methods else [find_method(name, "--method").name for name in methods]
     with work.new_folder(file, out, "comparison", COMPARE, mask) as folder:
-        data = work.load(
-            file,
-            shape=shape,
-            axis=axis,
-            variable=variable,
-            header=header,
-            index=index,
-            decimal=decimal,
-            names=names,
-            row_names=row_names,
-            mask=mask,
-            nodata=nodata,
-            bands=bands,
-            axes=axes,
-            order=order,
-        )
+        data = work.load(file, axis=axis, **reading)
         if is_lazy(data.M):
             raise UserError(f"{file.name} is too large for a comparison: use sepnmf select.")
         data, M = work.matrix_of(data, negative, anchors)
