@@ -23,8 +23,6 @@ from sepnmf.io._scene_maps import MAPS, in_whole_lines, write_netcdf, write_regi
 from sepnmf.io._zarrs import is_zarr
 from sepnmf.matrix import Stored
 
-__all__ = ["read_maps", "replacing", "write_cube"]
-
 # Fields of an ENVI header that are copied to the header of the maps.
 CARRIED = (
     "map info",
