@@ -29,9 +29,8 @@ def check_array(A: ArrayLike, name: str, ndim: int = 2) -> Floats:
 
 def check_real_array(A: ArrayLike, name: str, ndim: int = 2) -> NDArray[Any]:
     """Return `A` as a non-empty array of real numbers with `ndim` dimensions, in its own type."""
-    if hasattr(A, "toarray") and not isinstance(
-        A, np.ndarray
-    ):  # a sparse matrix, of which NumPy makes an array with one object
+    # Of a sparse matrix, NumPy makes an array with one object.
+    if hasattr(A, "toarray") and not isinstance(A, np.ndarray):
         raise ValueError(f"{name} is sparse, and this needs a dense array: pass {name}.toarray().")
     array = np.asarray(A)
     check_real(array.dtype, name)

@@ -11,7 +11,7 @@ from sepnmf._overview import dominant
 from sepnmf._typing import Floats
 from sepnmf.cli._app import UserError, printable
 from sepnmf.io import Data
-from sepnmf.io._cubes import replacing
+from sepnmf.io._filling import replacing
 from sepnmf.report._anchors import on_all_rows
 from sepnmf.report._pictures import (
     Categories,
@@ -43,9 +43,7 @@ def draw_maps(path: Path, maps: Floats, labels: list[str]) -> Path:
     for k, (panel, image, label) in enumerate(zip(axes.flat, maps, labels, strict=False), start=1):
         drawn = draw_values(panel, image, scale.low, scale.high)
         panel.set_title(wrapped(f"{k}: {printable(label)}", max(width, 1.0)), fontsize=9, parse_math=False)
-    add_bar(figure, drawn, axes, maps.shape[1:], clipped=scale.clipped)
-    if any_missing(list(maps)):
-        figure.legend(handles=[no_data()], loc="outside lower left", frameon=False, fontsize=9)
+    add_bar(figure, drawn, axes, maps, clipped=scale.clipped)
     return save(figure, path)
 
 
@@ -55,9 +53,7 @@ def draw_residual(path: Path, residual: Floats) -> Path:
     scale = Scale.of(residual, from_zero=True)
     drawn = draw_values(panel, residual, scale.low, scale.high)
     panel.set_title("Residual, relative to the pixel", fontsize=10)
-    add_bar(figure, drawn, panel, residual.shape, clipped=scale.clipped)
-    if any_missing([residual]):
-        figure.legend(handles=[no_data()], loc="outside lower left", frameon=False, fontsize=9)
+    add_bar(figure, drawn, panel, residual[None], clipped=scale.clipped)
     return save(figure, path)
 
 
@@ -119,14 +115,19 @@ def aspect_of(shape: tuple[int, ...]) -> str:
     return "auto" if is_stretched(shape) else "equal"
 
 
-def add_bar(figure: Any, drawn: Any, axes: Any, shape: tuple[int, ...], *, clipped: bool) -> None:
-    """Add one colour bar for all panels, below flat ones; its end is pointed if values exceed it."""
-    lines, samples = shape
+def add_bar(figure: Any, drawn: Any, axes: Any, images: Floats, *, clipped: bool) -> None:
+    """Add one colour bar for all panels, below flat ones; its end is pointed if values exceed it.
+
+    Below it, a legend says what pixels without data look like, if there are any.
+    """
+    _, lines, samples = images.shape
     beside = {"location": "right", "aspect": 30, "fraction": 0.05, "pad": 0.02}
     below = {"location": "bottom", "aspect": 25, "fraction": 0.3, "pad": 0.1, "shrink": 0.6}
     options = below if samples > 3 * lines else beside
     bar = figure.colorbar(drawn, ax=axes, extend="max" if clipped else "neither", extendfrac=0.03, **options)
     bar.ax.tick_params(labelsize=8)
+    if any_missing([images]):
+        figure.legend(handles=[no_data()], loc="outside lower left", frameon=False, fontsize=9)
 
 
 def no_data() -> Any:

@@ -231,10 +231,6 @@ def compare_methods(
     from sepnmf._overview import compare
 
     with stage("comparing methods", unit="methods") as update:
-
-        def on_progress(name: str, done: int, total: int) -> None:
-            update(completed=done, total=total, now=name)
-
         return compare(
             matrix,
             r,
@@ -243,7 +239,7 @@ def compare_methods(
             sum_to_one=sum_to_one,
             random_state=seed,
             label=data.column_label,
-            on_progress=on_progress,
+            on_progress=lambda name, done, total: update(completed=done, total=total, now=name),
         )
 
 
@@ -302,7 +298,7 @@ def new_folder(
 
 def write_text(path: Path, text: str) -> Path:
     """Write a text file, which appears only when it is complete."""
-    from sepnmf.io._cubes import replacing
+    from sepnmf.io._filling import replacing
 
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8", newline="")

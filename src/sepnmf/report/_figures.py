@@ -113,14 +113,12 @@ def values_table(title: str, x: Floats, curves: Sequence[Curve], x_label: str) -
 
 
 def cards(found: Sequence[Card]) -> Markup:
-    """Return one card per anchor, with one or more lists."""
-    return element("div", (card(title, lists) for title, lists in found), class_="cards")
-
-
-def card(title: str, lists: Sequence[tuple[str, Markup]]) -> Markup:
-    """Return the lists of one anchor, each below its heading."""
-    parts = (group(element("h5", heading), items) for heading, items in lists)
-    return element("section", element("h4", name(title)), parts, class_="card")
+    """Return one card per anchor, with one or more lists, each below its heading."""
+    made = []
+    for title, lists in found:
+        parts = (group(element("h5", heading), items) for heading, items in lists)
+        made.append(element("section", element("h4", name(title)), parts, class_="card"))
+    return element("div", made, class_="cards")
 
 
 def bar_list(items: Weighted, *, bars: bool = True) -> Markup:

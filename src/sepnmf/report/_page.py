@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sepnmf._overview import doubts
-from sepnmf.io._cubes import replacing
+from sepnmf.io._filling import replacing
 from sepnmf.report._anchors import FEW, anchors, bars_start, maps
 from sepnmf.report._contents import Contents
 from sepnmf.report._figures import Axis, Curve, Mark, line_chart
