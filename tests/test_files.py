@@ -718,7 +718,7 @@ def test_available_memory_is_known_on_any_system(monkeypatch):
 
 def test_a_table_that_pandas_alone_refuses_still_gives_one_line(tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("1,2\n3,x\n")
-    monkeypatch.setattr(tables, "diagnosis", lambda *_: None)
+    monkeypatch.setattr(tables.Table, "diagnosis", lambda *_, **__: None)
     with pytest.raises(ValueError, match=r"^a\.csv cannot be read as a table: [^\n]*$"):
         read(tmp_path / "a.csv")
 

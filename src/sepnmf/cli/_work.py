@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sepnmf.cli._app import UserError, command_line, print_error, versions
 from sepnmf.cli._cluster import LOCAL
@@ -172,14 +172,6 @@ def number_of_anchors(matrix: "Matrix", text: str, seed: int) -> tuple[int, str]
     return estimate.low, reason
 
 
-class Found(NamedTuple):
-    """A selection, its fit, and why there are so many anchors: empty if their number was given."""
-
-    sel: "Selection"
-    fit: float
-    reason: str
-
-
 def find_anchors(
     matrix: "Matrix",
     anchors: str,
@@ -189,8 +181,11 @@ def find_anchors(
     options: dict[str, Any],
     *,
     sum_to_one: bool = False,
-) -> "Found":
-    """Select anchors and return the selection and its fit, with weights that sum to one if asked for."""
+) -> tuple["Selection", float, str]:
+    """Select anchors; return the selection, its fit, with weights that sum to one if asked for, and a reason.
+
+    The reason says why there are so many anchors; it is empty if their number was given.
+    """
     from sepnmf._overview import choose, fit_of
     from sepnmf.metrics import rae
     from sepnmf.registry import find_method
@@ -203,8 +198,8 @@ def find_anchors(
         sel = choose(scaled, r, record.name, random_state=seeds, **watching)
     with stage("computing the fit"):
         if sum_to_one:
-            return Found(sel, fit_of(matrix, anchor_columns(matrix, sel), sum_to_one=True), reason)
-        return Found(sel, rae(matrix, sel.anchors), reason)
+            return sel, fit_of(matrix, anchor_columns(matrix, sel), sum_to_one=True), reason
+        return sel, rae(matrix, sel.anchors), reason
 
 
 def with_reason(data: "Data", reason: str) -> "Data":

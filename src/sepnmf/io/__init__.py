@@ -14,6 +14,7 @@ from typing import Any, Literal
 from sepnmf._validation import check_count
 from sepnmf.io._arrays import read_npy, read_npz
 from sepnmf.io._cells import read_h5ad
+from sepnmf.io._containers import is_zarr
 from sepnmf.io._cubes import read_maps, write_cube
 from sepnmf.io._data import Data
 from sepnmf.io._envi import header_beside, read_envi
@@ -25,7 +26,6 @@ from sepnmf.io._memory import limits
 from sepnmf.io._names import read_names, with_names
 from sepnmf.io._scenes import read_scene
 from sepnmf.io._tables import read_parquet, read_table
-from sepnmf.io._zarrs import is_zarr
 from sepnmf.matrix import is_lazy
 
 SAID_OF_ORDER = {

@@ -12,7 +12,7 @@ from scipy import io
 
 from sepnmf._typing import Floats
 from sepnmf.io._arrays import stored_npy
-from sepnmf.io._containers import container_of
+from sepnmf.io._containers import container_of, is_zarr
 from sepnmf.io._data import Data
 from sepnmf.io._envi import INTERLEAVES, axes_of, data_beside, number, read_header, stored_envi
 from sepnmf.io._filling import appended, fill, nodata_of, order_of, replacing, write_pixels
@@ -20,7 +20,6 @@ from sepnmf.io._geotiff import create_geotiff, opened, read_window
 from sepnmf.io._guards import harmless, needed
 from sepnmf.io._nodata import as_text
 from sepnmf.io._scene_maps import MAPS, in_whole_lines, write_netcdf, write_region, write_zarr_group
-from sepnmf.io._zarrs import is_zarr
 from sepnmf.matrix import Stored
 
 # Fields of an ENVI header that are copied to the header of the maps.

@@ -9,13 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from sepnmf._typing import Floats
-from sepnmf.io._containers import Item, container_of
+from sepnmf.io._containers import Item, container_of, open_zarr
 from sepnmf.io._conventions import coordinate, grid_mapping
 from sepnmf.io._data import Data
 from sepnmf.io._filling import appended, fill, order_of, replacing, write_pixels
 from sepnmf.io._guards import needed, without_warnings
 from sepnmf.io._scenes import image_dimensions, is_place
-from sepnmf.io._zarrs import open_zarr
 from sepnmf.matrix import CHUNK, Stored, is_lazy
 
 MAPS = "abundances"

@@ -18,7 +18,6 @@ from sepnmf.report._png import (
     data_uri,
     levels,
     palette_text,
-    scale_uri,
     stretched,
 )
 from sepnmf.report._values import finite_range, shown
@@ -230,10 +229,11 @@ def view(
 
 def scale_bar(scale: Scale, palette: Palette, *, missing: bool) -> Markup:
     """Return a colour bar with the numbers at its ends, and a key for missing values if there are any."""
+    every_level = np.arange(MISSING, dtype=np.uint8)[None, :]
     return element(
         "div",
         element("span", scale.ends[0], class_="low"),
-        element("img", src=scale_uri(palette), alt="Colour scale, from low to high"),
+        element("img", src=data_uri(every_level, colours(palette)), alt="Colour scale, from low to high"),
         element("span", scale.ends[1], class_="high"),
         NO_DATA if missing else None,
         class_="scale",
