@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sepnmf._typing import Floats, Ints
+from sepnmf._typing import Floats
 from sepnmf.io._axes import ASSUMED
 from sepnmf.io._data import Data
 from sepnmf.io._nodata import as_text, option_for
@@ -191,7 +191,10 @@ def dominant(weights: Floats) -> Floats:
 
 def of_shown_pixels(data: Data, matrix: Matrix, rows: int, function: Callable[[Matrix], Any]) -> Floats:
     """Return images of what a function computes of the pixels that are shown; NaN where there is no data."""
-    columns, shape = shown_pixels(data)
+    full, order = data.require_image(), data.image_order
+    lines, samples = (np.arange(0, side, thinning(full)) for side in full)
+    places = np.meshgrid(lines, samples, indexing="ij")
+    columns = np.ravel_multi_index(places, full, order=order).ravel(order=order)  # ascending
     used, positions = np.ones(len(columns), bool), columns
     if data.mask is not None:
         used = data.mask[columns]
@@ -200,15 +203,7 @@ def of_shown_pixels(data: Data, matrix: Matrix, rows: int, function: Callable[[M
     if used.any():
         everything = data.mask is None and len(columns) == matrix.shape[1]
         whole[:, used] = function(matrix if everything else matrix.part(positions))
-    return np.stack([np.reshape(row, shape, order=data.image_order) for row in whole])
-
-
-def shown_pixels(data: Data) -> tuple[Ints, tuple[int, int]]:
-    """Return the columns of the pixels in a thinned picture, ascending, and the shape of the picture."""
-    shape = data.require_image()
-    lines, samples = (np.arange(0, side, thinning(shape)) for side in shape)
-    columns = np.ravel_multi_index(np.meshgrid(lines, samples, indexing="ij"), shape, order=data.image_order)
-    return columns.ravel(order=data.image_order), (len(lines), len(samples))
+    return np.stack([np.reshape(row, (len(lines), len(samples)), order=order) for row in whole])
 
 
 def thinning(shape: tuple[int, ...]) -> int:

@@ -222,18 +222,13 @@ def numbers(field: tuple[int, memoryview], order: str) -> NDArray[Any]:
     return np.frombuffer(content, np.dtype(order + DTYPES[kind]))
 
 
-def flags_of(field: tuple[int, memoryview], order: str) -> int:
-    """Return the flags of a variable: its class in the lowest byte, and the bits COMPLEX and LOGICAL."""
-    flags = numbers(field, order)
-    if flags.size != 2 or flags.dtype.kind != "u":
-        raise ValueError("a variable has no class")
-    return int(flags[0])
-
-
 def describe_v5(content: bytes, order: str) -> Variable:
     """Return the name, shape and class of a variable."""
     fields = fields_of(content, order)
-    flags = flags_of(next(fields, (0, memoryview(b""))), order)
+    first = numbers(next(fields, (0, memoryview(b""))), order)
+    if first.size != 2 or first.dtype.kind != "u":
+        raise ValueError("a variable has no class")
+    flags = int(first[0])  # the class in the lowest byte, and the bits COMPLEX and LOGICAL
     if flags & 0xFF == OPAQUE:
         return Variable(next(fields)[1].tobytes().decode("latin-1"), (), "object", is_real=False)
     head = list(islice(fields, 2))
