@@ -37,14 +37,6 @@ class Curve:
     on: bool = True
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A vertical line with a label."""
-
-    x: float
-    label: str
-
-
 def line_chart(
     identity: str,
     title: str,
@@ -53,14 +45,17 @@ def line_chart(
     curves: Sequence[Curve],
     x_axis: Axis,
     y_axis: Axis,
-    mark: Mark | None = None,
+    mark: tuple[float, str] | None = None,
 ) -> Markup:
-    """Return a chart of curves over common, increasing abscissas, with a table of the values below."""
+    """Return a chart of curves over common, increasing abscissas, with a table of the values below.
+
+    `mark` is the abscissa of a vertical line, and its label.
+    """
     block = {
         "x": {"label": x_axis.label, "integer": x_axis.integer},
         "y": {"label": y_axis.label, "log": y_axis.log},
         "series": [series(x, curve) for curve in curves],
-        "mark": None if mark is None else {"x": mark.x, "label": mark.label},
+        "mark": None if mark is None else dict(zip(("x", "label"), mark, strict=True)),
     }
     if len(x) > LONGEST:
         caption += f" Drawn from the extremes in {BINS} bins; ≈ marks a value from beside the cursor."

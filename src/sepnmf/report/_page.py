@@ -14,7 +14,7 @@ from sepnmf._overview import doubts
 from sepnmf.io._filling import replacing
 from sepnmf.report._anchors import FEW, anchors, bars_start, maps
 from sepnmf.report._contents import Contents
-from sepnmf.report._figures import Axis, Curve, Mark, line_chart
+from sepnmf.report._figures import Axis, Curve, line_chart
 from sepnmf.report._markup import Markup, asset, element, group, name
 from sepnmf.report._tables import bar_cell, definitions, head, head_cell, number_cell, row, table, text_cell
 from sepnmf.report._values import baseline, shown
@@ -188,7 +188,7 @@ def curve(contents: Contents) -> Markup:
     x = np.asarray(values["r"], dtype=float)
     axes = Axis("number of anchors r", integer=True), Axis("relative residual", log=False)
     return line_chart(
-        "residuals", "Fit against the number of anchors", text, x, curves, *axes, Mark(r, f"r = {r}")
+        "residuals", "Fit against the number of anchors", text, x, curves, *axes, (r, f"r = {r}")
     )
 
 
