@@ -29,7 +29,7 @@ from sepnmf.io import _tables as tables
 from sepnmf.io._arrays import read_npy
 from sepnmf.io._cubes import write_region
 from sepnmf.io._envi import read_envi
-from sepnmf.io._scenes import read_zarr
+from sepnmf.io._scenes import read_scene
 from sepnmf.matrix import CHUNK, LARGE, Stored, as_matrix
 
 RNG = np.random.default_rng(0)
@@ -516,7 +516,7 @@ def test_zarr_is_read_at_once_and_in_parts(tmp_path, version, dtype, shape):
     assert_same(data.M, expected)
     assert data.image_shape == (None if shape == "matrix" else (3, 4))
     for chunk in (1, 150, 300, 10**6):
-        lazy = read_zarr(path, large=0, chunk=chunk).M
+        lazy = read_scene(path, large=0, chunk=chunk).M
         assert isinstance(lazy, da.Array)
         assert len(lazy.chunks[0]) == 1
         assert_same(pickle.loads(pickle.dumps(lazy)).compute(scheduler="single-threaded"), expected)
@@ -536,7 +536,7 @@ def test_chunks_are_of_whole_chunks_of_zarr_where_these_are_small(tmp_path, dtyp
     path = tmp_path / "a.zarr"
     numbers = np.arange(120).reshape(20, 3, 2).astype(dtype)
     zarr.create_array(str(path), data=numbers, chunks=(4, 2, 2))
-    lazy = read_zarr(path, large=0, chunk=chunk).M
+    lazy = read_scene(path, large=0, chunk=chunk).M
     assert lazy.chunks[1] == widths
     assert_same(lazy.compute(scheduler="single-threaded"), numbers.reshape(60, 2).T)
 
@@ -719,7 +719,7 @@ def test_available_memory_is_known_on_any_system(monkeypatch):
 
 def test_a_table_that_pandas_alone_refuses_still_gives_one_line(tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("1,2\n3,x\n")
-    monkeypatch.setattr(tables, "diagnosis", lambda *_: None)
+    monkeypatch.setattr(tables.Table, "diagnosis", lambda *_, **__: None)
     with pytest.raises(ValueError, match=r"^a\.csv cannot be read as a table: [^\n]*$"):
         read(tmp_path / "a.csv")
 

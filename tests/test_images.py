@@ -17,10 +17,10 @@ import sepnmf
 from sepnmf.io import Data, read
 from sepnmf.io import _nodata as nodata_module
 from sepnmf.io._axes import axes_by_name
+from sepnmf.io._containers import check_codecs
 from sepnmf.io._envi import read_envi
 from sepnmf.io._masks import with_masks
 from sepnmf.io._nodata import Nodata, without_nodata
-from sepnmf.io._zarrs import check_codecs
 from sepnmf.matrix import as_matrix
 
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ import zarr
 from dask import array as da
 
 from sepnmf.io import read, read_maps, write_cube
-from sepnmf.io._scenes import read_netcdf, read_zarr
+from sepnmf.io._scenes import read_scene
 
 RNG = np.random.default_rng(0)
 LINES, SAMPLES, BANDS = 7, 9, 5
@@ -142,7 +142,7 @@ def test_band_names_are_read(tmp_path):
 def test_chunks_are_read_by_whoever_needs_them(tmp_path, monkeypatch):
     content = dataset(("y", "x", "band"))
     monkeypatch.chdir(tmp_path)
-    for kind, reader in (("h5netcdf", read_netcdf), ("scipy", read_netcdf), ("zarr2", read_zarr)):
+    for kind, reader in (("h5netcdf", read_scene), ("scipy", read_scene), ("zarr2", read_scene)):
         save(tmp_path, kind, content)
         name = "a.zarr" if kind == "zarr2" else "a.nc"
         lazy = reader(tmp_path.__class__(name), large=0, chunk=8 * BANDS * SAMPLES * 3).M

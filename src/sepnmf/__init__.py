@@ -34,19 +34,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
-# Where each public name lives that is not a method. Loaded on first use, so that `import sepnmf` is quick.
+# Where public names live that are not methods. Loaded on first use, so that `import sepnmf` is quick.
 _HOME = {
-    "AnchorSelector": "estimators",
-    "METHODS": "registry",
-    "RankEstimate": "tuning",
-    "Selection": "selection",
-    "SeparableNMF": "estimators",
-    "auto": "tuning",
-    "cooccurrence": "text",
-    "estimate_rank": "tuning",
-    "nnls": "least_squares",
-    "select": "registry",
-    "tuned_admm": "tuning",
+    "estimators": ("AnchorSelector", "SeparableNMF"),
+    "least_squares": ("nnls",),
+    "registry": ("METHODS", "select"),
+    "selection": ("Selection",),
+    "text": ("cooccurrence",),
+    "tuning": ("RankEstimate", "auto", "estimate_rank", "tuned_admm"),
 }
 _ROOMS = ("datasets", "io", "matrix", "methods", "metrics", "model", "report", "text", "tuning")
 
@@ -93,7 +88,8 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         value = import_module(f"sepnmf.{name}")
     elif name in __all__:
-        value = getattr(import_module(f"sepnmf.{_HOME.get(name, 'methods')}"), name)
+        home = next((home for home, names in _HOME.items() if name in names), "methods")
+        value = getattr(import_module(f"sepnmf.{home}"), name)
     else:
         raise AttributeError(f"module 'sepnmf' has no attribute {name!r}")
     globals()[name] = value

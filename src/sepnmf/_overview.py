@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sepnmf._typing import Floats, Ints
+from sepnmf._typing import Floats
 from sepnmf.io._axes import ASSUMED
 from sepnmf.io._data import Data
 from sepnmf.io._nodata import as_text, option_for
@@ -160,12 +160,8 @@ def with_measured(estimate: RankEstimate, M: MatrixLike, random_state: int = 0) 
 
 def scene(data: Data) -> Floats:
     """Return the mean over the bands as an image, thinned if it is large; NaN where there is no data."""
-    means = data.matrix("allow").mean_row()
-    if data.mask is not None:
-        whole = np.full(len(data.mask), np.nan)
-        whole[data.mask] = means
-        means = whole
-    return thinned(data.picture(means))
+    matrix = data.matrix("allow")
+    return thinned(data.picture(matrix.spread(matrix.mean_row())))
 
 
 def maps(data: Data, H: Any) -> Floats:
@@ -217,7 +213,10 @@ def dominant(weights: Floats) -> Floats:
 
 def of_shown_pixels(data: Data, matrix: Matrix, rows: int, function: Callable[[Matrix], Any]) -> Floats:
     """Return images of what a function computes of the pixels that are shown; NaN where there is no data."""
-    columns, shape = shown_pixels(data)
+    full, order = data.require_image(), data.image_order
+    lines, samples = (np.arange(0, side, thinning(full)) for side in full)
+    places = np.meshgrid(lines, samples, indexing="ij")
+    columns = np.ravel_multi_index(places, full, order=order).ravel(order=order)  # ascending
     used, positions = np.ones(len(columns), bool), columns
     if data.mask is not None:
         used = data.mask[columns]
@@ -226,15 +225,7 @@ def of_shown_pixels(data: Data, matrix: Matrix, rows: int, function: Callable[[M
     if used.any():
         everything = data.mask is None and len(columns) == matrix.shape[1]
         whole[:, used] = function(matrix if everything else matrix.part(positions))
-    return np.stack([np.reshape(row, shape, order=data.image_order) for row in whole])
-
-
-def shown_pixels(data: Data) -> tuple[Ints, tuple[int, int]]:
-    """Return the columns of the pixels in a thinned picture, ascending, and the shape of the picture."""
-    shape = data.require_image()
-    lines, samples = (np.arange(0, side, thinning(shape)) for side in shape)
-    columns = np.ravel_multi_index(np.meshgrid(lines, samples, indexing="ij"), shape, order=data.image_order)
-    return columns.ravel(order=data.image_order), (len(lines), len(samples))
+    return np.stack([np.reshape(row, (len(lines), len(samples)), order=order) for row in whole])
 
 
 def thinning(shape: tuple[int, ...]) -> int:
@@ -246,13 +237,6 @@ def thinned(picture: Floats) -> Floats:
     """Return every k-th line and sample of a picture, at most 600 of each."""
     step = thinning(picture.shape)
     return picture[::step, ::step]
-
-
-def too_slow(name: str, n: int) -> str | None:
-    """Return why a method is not run by default on n columns, or None if it is."""
-    most = find_method(name).quick_up_to
-    slow = most is not None and n > most
-    return f"takes minutes with more than {most:,} columns: name it to run it" if slow else None
 
 
 def compare(
@@ -280,7 +264,9 @@ def compare(
     rows = []
     for done, name in enumerate(chosen):
         on_progress(name, done, len(chosen))
-        reason = too_slow(name, matrix.shape[1]) if names is None else None
+        most, reason = find_method(name).quick_up_to, None
+        if names is None and most is not None and matrix.shape[1] > most:
+            reason = f"takes minutes with more than {most:,} columns: name it to run it"
         began = time.perf_counter()
         try:
             sel = None if reason else choose(used, r, name, random_state=random_state)
@@ -291,7 +277,7 @@ def compare(
             row |= {
                 "columns": sel.anchors.tolist(),
                 "anchors": [label(int(j)) for j in sel.anchors],
-                "fit": fit_of(matrix, matrix.take(matrix.positions(sel.anchors)), sum_to_one),
+                "fit": fit_of(matrix, matrix.at(sel.anchors), sum_to_one),
                 "status": sel.status,
             }
         seconds = sel.seconds if sel is not None else time.perf_counter() - began

@@ -29,9 +29,8 @@ def check_array(A: ArrayLike, name: str, ndim: int = 2) -> Floats:
 
 def check_real_array(A: ArrayLike, name: str, ndim: int = 2) -> NDArray[Any]:
     """Return `A` as a non-empty array of real numbers with `ndim` dimensions, in its own type."""
-    if hasattr(A, "toarray") and not isinstance(
-        A, np.ndarray
-    ):  # a sparse matrix, of which NumPy makes an array with one object
+    # Of a sparse matrix, NumPy makes an array with one object.
+    if hasattr(A, "toarray") and not isinstance(A, np.ndarray):
         raise ValueError(f"{name} is sparse, and this needs a dense array: pass {name}.toarray().")
     array = np.asarray(A)
     check_real(array.dtype, name)
@@ -86,9 +85,8 @@ def negative_entries(count: int, first: tuple[int, ...] | None) -> str:
 
 def check_weights(weights: ArrayLike | None, M: Floats) -> Floats:
     """Weights of Ω, scaled so that the largest is 1; by default the l1 norms of the columns of M."""
-    if weights is None:
-        return scaled_weights(np.abs(M).sum(axis=0, dtype=np.float64), M.shape[1])
-    return scaled_weights(weights, M.shape[1])
+    given = np.abs(M).sum(axis=0, dtype=np.float64) if weights is None else weights
+    return scaled_weights(given, M.shape[1])
 
 
 def scaled_weights(weights: ArrayLike, n: int) -> Floats:

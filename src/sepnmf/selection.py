@@ -1,4 +1,4 @@
-"""`Selection`, the result type of all methods, and scores of columns from a coefficient matrix."""
+"""`Selection`, the result type of all methods."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -8,7 +8,6 @@ from scipy import sparse
 
 from sepnmf._typing import Floats, Ints
 from sepnmf.matrix import Columns, take_columns
-from sepnmf.model._norms import row_lengths
 
 Status = Literal["converged", "max_outer", "stopped", "diverged", "collapsed", "done", "not identifiable"]
 
@@ -117,13 +116,3 @@ class Selection:
 def best_first(scores: Floats, r: int) -> Ints:
     """Return the indices of the r largest scores, largest first; ties are ordered by index."""
     return np.argsort(-scores, kind="stable")[:r]
-
-
-def scores_by_diagonal(X: Floats) -> Floats:
-    """Return the diagonal entries x_ii, the weight of each column in its own approximation."""
-    return np.diag(X).astype(np.float64)
-
-
-def scores_by_rows(X: Floats) -> Floats:
-    """Return the Euclidean norms of the rows, the total weight of each column in all approximations."""
-    return row_lengths(X).astype(np.float64)

@@ -10,8 +10,7 @@ def contenders(P, squares, levels, doubt, left, flags):  # type: ignore[no-untyp
     The k-th subspace is spanned by the first k vectors of an orthonormal basis, k = 0, 1, …; row i of P has
     the coordinates of the columns along the i-th vector. The squared distance of column j from the k-th
     subspace is squares[j] − Σ_{i<k} P[i, j]², with an error of at most doubt · squares[j], and is compared
-    with levels[k]. Writes the squared distances from the last subspace into `left`, and the flags; returns
-    the number of columns flagged.
+    with levels[k]. Writes the squared distances from the last subspace into `left`, and the flags.
     """
     n = squares.size
     for j in range(n):
@@ -21,10 +20,6 @@ def contenders(P, squares, levels, doubt, left, flags):  # type: ignore[no-untyp
         for j in range(n):
             left[j] -= P[k - 1, j] * P[k - 1, j]
             flags[j] |= left[j] + doubt * squares[j] >= levels[k]
-    count = 0
-    for j in range(n):
-        count += flags[j]
-    return count
 
 
 @njit(cache=True, nogil=True)

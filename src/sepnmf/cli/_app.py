@@ -151,13 +151,10 @@ def as_command_line_words(message: str) -> str:
     message = re.sub(r'\bdecimal="([.,])"', r"--decimal \1", message)
     message = message.replace("columns out with mask=", "columns out with --nodata nan or --mask FILE")
     message = re.sub(r"^in_parts is for", "--dask is for", message)
-    message = re.sub(rf"^({READING}) (is for|must|cannot|has|needs|names)\b", option_and_verb, message)
+    found = re.match(rf"({READING}) (is for|must|cannot|has|needs|names)\b", message)
+    if found:
+        message = f"--{found[1].replace('_', '-')}{message[found.end(1) :]}"
     return re.sub(r"\bgot r=(\d+)", r"got --anchors \1", message)
-
-
-def option_and_verb(found: re.Match[str]) -> str:
-    """Return the option of an argument, and the verb behind it."""
-    return f"--{found[1].replace('_', '-')} {found[2]}"
 
 
 def printable(text: str) -> str:

@@ -67,11 +67,8 @@ def check_scheduler(distributed: Any, address: str) -> None:
         comm = await distributed.comm.connect(address, timeout=PATIENCE - 1, **security)
         await comm.close()
 
-    async def in_time() -> None:
-        await asyncio.wait_for(reach(), PATIENCE)
-
     try:
-        asyncio.run(in_time())
+        asyncio.run(asyncio.wait_for(reach(), PATIENCE))
     except TimeoutError:
         raise UserError(
             f"The service at {address} is not a Dask scheduler: is this the port of the dashboard?"

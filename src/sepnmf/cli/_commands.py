@@ -21,6 +21,7 @@ COMPARE = ("comparison.csv", "comparison.json", "report.html")
 
 
 @app.command()
+@opt.reading(opt.TABLE, before="picture")
 def select(
     file: opt.File,
     anchors: opt.Anchors,
@@ -29,18 +30,6 @@ def select(
     axis: opt.Along = Axis.columns,
     normalize: opt.Normalize = Scale.none,
     negative: opt.Negative = Sign.error,
-    variable: opt.Variable = None,
-    header: opt.Header = None,
-    index: opt.Index = None,
-    decimal: opt.Decimal = None,
-    names: opt.Names = None,
-    row_names: opt.RowNames = None,
-    mask: opt.Mask = None,
-    nodata: opt.Nodata = None,
-    bands: opt.Bands = None,
-    axes: opt.Axes = None,
-    order: opt.Order = None,
-    shape: opt.Shape = None,
     picture: opt.Picture = None,
     out: opt.Out = None,
     report: opt.Report = False,
@@ -48,6 +37,7 @@ def select(
     seed: opt.Seed = 0,
     memory: opt.Memory = None,
     dask: opt.Dask = None,
+    **reading: Any,
 ) -> None:
     """Find the columns that explain all the others.
 
@@ -55,28 +45,12 @@ def select(
     their columns to anchor_columns.csv (.npy if they have more than 100,000 rows), and the weights of all
     columns to weights.csv.
     """
+    mask = reading.get("mask")
     image_shape = None if picture is None else work.parse_shape(picture, "--picture")
     options = work.method_options(set_)
     work.check_request(file, anchors, method, options, memory=memory, dask=dask, others=[mask])
     with work.new_folder(file, out, "anchors", SELECT, mask) as folder, cluster.connected(dask, memory):
-        data = work.load(
-            file,
-            shape=shape,
-            axis=axis,
-            variable=variable,
-            header=header,
-            index=index,
-            decimal=decimal,
-            names=names,
-            row_names=row_names,
-            mask=mask,
-            nodata=nodata,
-            bands=bands,
-            axes=axes,
-            order=order,
-            memory=memory,
-            in_parts=dask is not None,
-        )
+        data = work.load(file, axis=axis, memory=memory, in_parts=dask is not None, **reading)
         data, M = work.matrix_of(data, negative, anchors)
         sel, fit, reason = work.find_anchors(M, anchors, method, normalize, seed, options)
         data = work.with_reason(data, reason)
@@ -94,6 +68,7 @@ def select(
 
 
 @app.command()
+@opt.reading(opt.IMAGE, before="out")
 def unmix(
     file: opt.File,
     anchors: opt.Anchors,
@@ -102,21 +77,13 @@ def unmix(
     normalize: opt.Normalize = Scale.none,
     negative: opt.Negative = Sign.error,
     sum_to_one: opt.SumToOne = False,
-    variable: opt.Variable = None,
-    names: opt.Names = None,
-    row_names: opt.RowNames = None,
-    mask: opt.Mask = None,
-    nodata: opt.Nodata = None,
-    bands: opt.Bands = None,
-    axes: opt.Axes = None,
-    order: opt.Order = None,
-    shape: opt.Shape = None,
     out: opt.Out = None,
     report: opt.Report = False,
     as_json: opt.Json = False,
     seed: opt.Seed = 0,
     memory: opt.Memory = None,
     dask: opt.Dask = None,
+    **reading: Any,
 ) -> None:
     """Unmix an image: spectra of pure pixels, abundance maps.
 
@@ -124,7 +91,7 @@ def unmix(
 
     Writes the anchors, endmembers.csv, and the abundances as PNG and as a cube in the format of the image.
     """
-    options = work.method_options(set_)
+    mask, options = reading.get("mask"), work.method_options(set_)
     work.check_request(file, anchors, method, options, memory=memory, dask=dask, pictures=True, others=[mask])
     with work.new_folder(file, out, "unmixed", UNMIX, mask) as folder, cluster.connected(dask, memory):
         import numpy as np
@@ -134,20 +101,7 @@ def unmix(
         from sepnmf.io import read_maps, write_cube
         from sepnmf.least_squares import nnls
 
-        data = work.load(
-            file,
-            variable=variable,
-            shape=shape,
-            names=names,
-            row_names=row_names,
-            mask=mask,
-            nodata=nodata,
-            bands=bands,
-            axes=axes,
-            order=order,
-            memory=memory,
-            in_parts=dask is not None,
-        )
+        data = work.load(file, memory=memory, in_parts=dask is not None, **reading)
         if data.image_shape is None:
             raise UserError(
                 f"{file.name} contains a matrix, not an image: if its columns are pixels, give their shape "
@@ -190,6 +144,7 @@ def unmix(
 
 
 @app.command()
+@opt.reading(opt.TABLE, before="out")
 def compare(
     file: opt.File,
     anchors: opt.Anchors,
@@ -197,27 +152,17 @@ def compare(
     axis: opt.Along = Axis.columns,
     normalize: opt.Normalize = Scale.none,
     negative: opt.Negative = Sign.error,
-    variable: opt.Variable = None,
-    header: opt.Header = None,
-    index: opt.Index = None,
-    decimal: opt.Decimal = None,
-    names: opt.Names = None,
-    row_names: opt.RowNames = None,
-    mask: opt.Mask = None,
-    nodata: opt.Nodata = None,
-    bands: opt.Bands = None,
-    axes: opt.Axes = None,
-    order: opt.Order = None,
-    shape: opt.Shape = None,
     out: opt.Out = None,
     report: opt.Report = False,
     as_json: opt.Json = False,
     seed: opt.Seed = 0,
+    **reading: Any,
 ) -> None:
     """Compare methods: anchors, fit and time of each.
 
     A method that refuses the data is listed with the reason. Writes comparison.csv and comparison.json.
     """
+    mask = reading.get("mask")
     work.check_request(file, anchors, others=[mask])
     from sepnmf._overview import choose
     from sepnmf.matrix import is_lazy
@@ -225,22 +170,7 @@ def compare(
 
     chosen = None if not methods else [find_method(name, "--method").name for name in methods]
     with work.new_folder(file, out, "comparison", COMPARE, mask) as folder:
-        data = work.load(
-            file,
-            shape=shape,
-            axis=axis,
-            variable=variable,
-            header=header,
-            index=index,
-            decimal=decimal,
-            names=names,
-            row_names=row_names,
-            mask=mask,
-            nodata=nodata,
-            bands=bands,
-            axes=axes,
-            order=order,
-        )
+        data = work.load(file, axis=axis, **reading)
         if is_lazy(data.M):
             raise UserError(f"{file.name} is too large for a comparison: use sepnmf select.")
         data, M = work.matrix_of(data, negative, anchors)
@@ -258,7 +188,10 @@ def compare(
             "versions": versions(),
         }
         head = ["method", "fit", "seconds", "status", "columns", "anchors", "failure"]
-        table = [[csv_cell(row[key]) for key in head] for row in rows]
+        table = [
+            [" ".join(map(str, cell)) if isinstance(cell, list) else cell for cell in map(row.get, head)]
+            for row in rows
+        ]
         paths = [
             work.write_csv(folder / "comparison.csv", head, table),
             work.write_json(folder / "comparison.json", content),
@@ -281,8 +214,3 @@ def compare(
     if not data.column_names:
         print_line(COUNTED["line" in work.counted_from(data)])
     print_line(f"Written: {', '.join(map(str, paths))}")
-
-
-def csv_cell(value: Any) -> Any:
-    """Return a value for a cell of a CSV file; the items of a list are separated by spaces."""
-    return " ".join(map(str, value)) if isinstance(value, list) else value

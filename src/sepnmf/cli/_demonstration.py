@@ -2,11 +2,11 @@
 
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sepnmf._overview import compare, curve_of_residuals, doubts, summary
+from sepnmf._typing import Floats, Ints
 from sepnmf.cli._app import command_line, print_line, show_table, versions
 from sepnmf.cli._pictures import pyplot, save
 from sepnmf.datasets import make_midpoint
@@ -14,10 +14,7 @@ from sepnmf.io._data import Data
 from sepnmf.methods import admm
 from sepnmf.metrics import rae
 from sepnmf.report import Contents, write_report
-
-if TYPE_CHECKING:
-    from sepnmf._typing import Floats, Ints
-    from sepnmf.selection import Selection
+from sepnmf.selection import Selection
 
 R = 10
 COMPARED = ("auto", "spa", "snpa", "xray", "vca", "fgnsr", "merit")
@@ -47,7 +44,7 @@ def demonstrate(folder: Path) -> None:
     print_line(f"Figure: {picture}   Report: {report}")
 
 
-def column_names(M: "Floats", true: "Ints") -> tuple[str, ...]:
+def column_names(M: Floats, true: Ints) -> tuple[str, ...]:
     """Return "pure k" for the k-th true anchor, and "j+k" for the column nearest to a midpoint of two."""
     names = np.empty(M.shape[1], dtype=object)
     names[true] = [f"pure {k}" for k in range(1, len(true) + 1)]
@@ -59,7 +56,7 @@ def column_names(M: "Floats", true: "Ints") -> tuple[str, ...]:
     return tuple(names)
 
 
-def contents(M: "Floats", true: "Ints", sel: "Selection") -> Contents:
+def contents(M: Floats, true: Ints, sel: Selection) -> Contents:
     """Return the contents of the report."""
     data = Data(M, Path("generated"), column_names=column_names(M, true))
     fit = rae(M, sel.anchors)
@@ -78,7 +75,7 @@ def contents(M: "Floats", true: "Ints", sel: "Selection") -> Contents:
     )
 
 
-def draw(path: Path, M: "Floats", true: "Ints", sel: "Selection") -> Path:
+def draw(path: Path, M: Floats, true: Ints, sel: Selection) -> Path:
     """Draw the columns in a plane, and the scores of all columns."""
     figure, (left, right) = pyplot().subplots(1, 2, figsize=(11, 4.8), layout="constrained")
 

@@ -1,11 +1,15 @@
 """Arguments and options of the commands on files: names, types and help texts."""
 
+import inspect
+from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
+
+Command = TypeVar("Command", bound=Callable[..., None])
 
 unset = partial(typer.Option, show_default=False)  # an option whose default is described by its help text
 
@@ -122,3 +126,37 @@ StopWords = Annotated[str | None, unset("--stop-words", metavar="english|none|FI
 Words = Annotated[int, typer.Option("--words", min=1, help="Number of words to show per topic.")]
 Memory = Annotated[str | None, unset("--memory", metavar="SIZE", help=MEMORY_HELP)]
 Dask = Annotated[str | None, unset("--dask", metavar="ADDRESS", help=DASK_HELP)]
+
+# How a table is read, and an image: arguments of `sepnmf.io.read`, in the order of the help.
+TABLE = {
+    "variable": Variable,
+    "header": Header,
+    "index": Index,
+    "decimal": Decimal,
+    "names": Names,
+    "row_names": RowNames,
+    "mask": Mask,
+    "nodata": Nodata,
+    "bands": Bands,
+    "axes": Axes,
+    "order": Order,
+    "shape": Shape,
+}
+IMAGE = {name: kind for name, kind in TABLE.items() if name not in ("header", "index", "decimal")}
+
+
+def reading(options: dict[str, Any], before: str) -> Callable[[Command], Command]:
+    """Give a command, which gets them as `**reading`, the options of reading a file, before another one."""
+
+    def decorate(command: Command) -> Command:
+        *own, _ = inspect.signature(command).parameters.values()
+        place = [parameter.name for parameter in own].index(before)
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        own[place:place] = [
+            inspect.Parameter(name, kind, default=None, annotation=option) for name, option in options.items()
+        ]
+        command.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in own}
+        return command
+
+    return decorate

@@ -66,7 +66,8 @@ def prepare(given: Path, writes: Sequence[str], reads: Sequence[Path]) -> Output
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{given} is a file, not a folder: choose another name with --out.")
     try:
-        made = make_parents(folder)
+        made = tuple(parent for parent in folder.parents if not parent.exists())  # the innermost first
+        folder.parent.mkdir(parents=True, exist_ok=True)
         recover(folder)
         check_foreign(folder, given, writes)
         check_inputs(folder, given, reads)
@@ -74,13 +75,6 @@ def prepare(given: Path, writes: Sequence[str], reads: Sequence[Path]) -> Output
     except OSError as error:
         reason = error.strerror or str(error)
         raise UserError(f"{given} cannot be written: {reason}. Choose another folder with --out.") from None
-
-
-def make_parents(folder: Path) -> tuple[Path, ...]:
-    """Create the parents of a folder and return those that did not exist, the innermost first."""
-    missing = tuple(parent for parent in folder.parents if not parent.exists())
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    return missing
 
 
 def make_staging(folder: Path) -> Path:

@@ -1,24 +1,34 @@
 """Figures of abundance maps and spectra, written as PNG files."""
 
+import textwrap
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from sepnmf._overview import dominant
+from sepnmf._typing import Floats
 from sepnmf.cli._app import UserError, printable
-
-if TYPE_CHECKING:
-    from sepnmf._typing import Floats
-    from sepnmf.io import Data
+from sepnmf.io import Data
+from sepnmf.io._filling import replacing
+from sepnmf.report._anchors import on_all_rows
+from sepnmf.report._pictures import (
+    Categories,
+    Scale,
+    any_missing,
+    common_scale,
+    display_ratio,
+    is_stretched,
+)
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9", "#a09000")
 LINES = ("-", "--", "-.", ":")
 WIDTH, HEIGHT = 3.0, 4.0  # inches: largest width and height of one of several maps
 
 
-def draw_maps(path: Path, maps: "Floats", labels: list[str]) -> Path:
+def draw_maps(path: Path, maps: Floats, labels: list[str]) -> Path:
     """Draw one abundance map per anchor, all with the same colour scale."""
-    from sepnmf.report._pictures import Scale, any_missing, common_scale
-
     width, height = size_of(maps.shape[1:], WIDTH, HEIGHT)
     across = max(1, min(len(maps), round(4 * WIDTH / (max(width, 1.0) + 0.4))))
     down = -(-len(maps) // across)
@@ -33,33 +43,23 @@ def draw_maps(path: Path, maps: "Floats", labels: list[str]) -> Path:
     for k, (panel, image, label) in enumerate(zip(axes.flat, maps, labels, strict=False), start=1):
         drawn = draw_values(panel, image, scale.low, scale.high)
         panel.set_title(wrapped(f"{k}: {printable(label)}", max(width, 1.0)), fontsize=9, parse_math=False)
-    add_bar(figure, drawn, axes, maps.shape[1:], clipped=scale.clipped)
-    if any_missing(list(maps)):
-        figure.legend(handles=[no_data()], loc="outside lower left", frameon=False, fontsize=9)
+    add_bar(figure, drawn, axes, maps, clipped=scale.clipped)
     return save(figure, path)
 
 
-def draw_residual(path: Path, residual: "Floats") -> Path:
+def draw_residual(path: Path, residual: Floats) -> Path:
     """Draw what is unexplained of every pixel, relative to its norm; NaN is no data."""
-    from sepnmf.report._pictures import Scale, any_missing
-
     figure, panel = one_panel(residual.shape, 1.4)
     scale = Scale.of(residual, from_zero=True)
     drawn = draw_values(panel, residual, scale.low, scale.high)
     panel.set_title("Unexplained, relative to the pixel", fontsize=10)
-    add_bar(figure, drawn, panel, residual.shape, clipped=scale.clipped)
-    if any_missing([residual]):
-        figure.legend(handles=[no_data()], loc="outside lower left", frameon=False, fontsize=9)
+    add_bar(figure, drawn, panel, residual[None], clipped=scale.clipped)
     return save(figure, path)
 
 
-def draw_dominant(path: Path, maps: "Floats", labels: list[str]) -> Path:
+def draw_dominant(path: Path, maps: Floats, labels: list[str]) -> Path:
     """Draw the anchor with the largest weight in every pixel, with a legend; NaN is no data."""
-    import numpy as np
     from matplotlib.patches import Patch
-
-    from sepnmf._overview import dominant
-    from sepnmf.report._pictures import Categories
 
     image = dominant(maps)
     found = Categories.of(image, [f"{k}: {printable(label)}" for k, label in enumerate(labels, start=1)])
@@ -83,8 +83,6 @@ def draw_dominant(path: Path, maps: "Floats", labels: list[str]) -> Path:
 
 def size_of(shape: tuple[int, ...], width: float, height: float) -> tuple[float, float]:
     """Return the size in which an image is drawn, within a width and a height."""
-    from sepnmf.report._pictures import display_ratio
-
     ratio = display_ratio(shape)
     return min(width, height * ratio), min(height, width / ratio)
 
@@ -97,7 +95,7 @@ def one_panel(shape: tuple[int, ...], beside: float) -> tuple[Any, Any]:
     return figure, panel
 
 
-def draw_values(panel: Any, image: "Floats", low: float, high: float) -> Any:
+def draw_values(panel: Any, image: Floats, low: float, high: float) -> Any:
     """Draw an image in the colours of a scale, with hatching where there is no data."""
     prepare(panel, image.shape)
     top = high if high > low else low + 1.0
@@ -107,8 +105,6 @@ def draw_values(panel: Any, image: "Floats", low: float, high: float) -> Any:
 
 def prepare(panel: Any, shape: tuple[int, ...]) -> None:
     """Give a panel its aspect ratio and the ground that shows where there is no data."""
-    from sepnmf.report._pictures import display_ratio
-
     panel.set(xticks=[], yticks=[], facecolor="white")
     panel.patch.set(hatch="/////", edgecolor="0.6", linewidth=0)
     panel.set_box_aspect(1 / display_ratio(shape))
@@ -116,19 +112,22 @@ def prepare(panel: Any, shape: tuple[int, ...]) -> None:
 
 def aspect_of(shape: tuple[int, ...]) -> str:
     """Return whether pixels are squares, or stretched because the image is a strip."""
-    from sepnmf.report._pictures import is_stretched
-
     return "auto" if is_stretched(shape) else "equal"
 
 
-def add_bar(figure: Any, drawn: Any, axes: Any, shape: tuple[int, ...], *, clipped: bool) -> None:
-    """Add one colour bar for all panels, below flat ones; its end is pointed if values exceed it."""
-    lines, samples = shape
+def add_bar(figure: Any, drawn: Any, axes: Any, images: Floats, *, clipped: bool) -> None:
+    """Add one colour bar for all panels, below flat ones; its end is pointed if values exceed it.
+
+    Below it, a legend says what pixels without data look like, if there are any.
+    """
+    _, lines, samples = images.shape
     beside = {"location": "right", "aspect": 30, "fraction": 0.05, "pad": 0.02}
     below = {"location": "bottom", "aspect": 25, "fraction": 0.3, "pad": 0.1, "shrink": 0.6}
     options = below if samples > 3 * lines else beside
     bar = figure.colorbar(drawn, ax=axes, extend="max" if clipped else "neither", extendfrac=0.03, **options)
     bar.ax.tick_params(labelsize=8)
+    if any_missing([images]):
+        figure.legend(handles=[no_data()], loc="outside lower left", frameon=False, fontsize=9)
 
 
 def no_data() -> Any:
@@ -140,15 +139,11 @@ def no_data() -> Any:
 
 def wrapped(text: str, width: float) -> str:
     """Return a text in at most three lines that are as long as a figure of this width has room for."""
-    import textwrap
-
     return "\n".join(textwrap.wrap(text, max(int(width * 14), 12), max_lines=3, placeholder=" …"))
 
 
-def draw_spectra(path: Path, data: "Data", W: "Floats", labels: list[str]) -> Path:
+def draw_spectra(path: Path, data: Data, W: Floats, labels: list[str]) -> Path:
     """Draw the anchors' columns as curves, interrupted where bands are left out."""
-    from sepnmf.report._anchors import on_all_rows
-
     plt = pyplot()
     figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
     W = on_all_rows(W, data.row_mask)
@@ -181,8 +176,6 @@ def pyplot() -> Any:
 
 def save(figure: Any, path: Path) -> Path:
     """Write a figure to a file, which appears only when it is complete, and close it."""
-    from sepnmf.io._cubes import replacing
-
     with replacing(path) as part, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # names in scripts that the font lacks are drawn as boxes
         figure.savefig(part, dpi=110, format="png")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sepnmf.cli._app import UserError, command_line, print_error, versions
 from sepnmf.cli._cluster import LOCAL
@@ -174,14 +174,6 @@ def number_of_anchors(matrix: "Matrix", text: str, seed: int) -> tuple[int, str]
     return estimate.low, reason
 
 
-class Found(NamedTuple):
-    """A selection, its fit, and why there are so many anchors: empty if their number was given."""
-
-    sel: "Selection"
-    fit: float
-    reason: str
-
-
 def find_anchors(
     matrix: "Matrix",
     anchors: str,
@@ -191,8 +183,11 @@ def find_anchors(
     options: dict[str, Any],
     *,
     sum_to_one: bool = False,
-) -> "Found":
-    """Select anchors and return the selection and its fit, with weights that sum to one if asked for."""
+) -> tuple["Selection", float, str]:
+    """Select anchors; return the selection, its fit, with weights that sum to one if asked for, and a reason.
+
+    The reason says why there are so many anchors; it is empty if their number was given.
+    """
     from sepnmf._overview import choose, fit_of
     from sepnmf.metrics import rae
     from sepnmf.registry import find_method
@@ -205,8 +200,8 @@ def find_anchors(
         sel = choose(scaled, r, record.name, random_state=seeds, **watching)
     with stage("computing the fit"):
         if sum_to_one:
-            return Found(sel, fit_of(matrix, anchor_columns(matrix, sel), sum_to_one=True), reason)
-        return Found(sel, rae(matrix, sel.anchors), reason)
+            return sel, fit_of(matrix, anchor_columns(matrix, sel), sum_to_one=True), reason
+        return sel, rae(matrix, sel.anchors), reason
 
 
 def with_reason(data: "Data", reason: str) -> "Data":
@@ -216,7 +211,7 @@ def with_reason(data: "Data", reason: str) -> "Data":
 
 def anchor_columns(matrix: "Matrix", sel: "Selection") -> "Floats":
     """Return the columns of the anchors, in the rows that are used."""
-    return matrix.take(matrix.positions(sel.anchors))
+    return matrix.at(sel.anchors)
 
 
 def compare_methods(
@@ -233,10 +228,6 @@ def compare_methods(
     from sepnmf._overview import compare
 
     with stage("comparing methods", unit="methods") as update:
-
-        def on_progress(name: str, done: int, total: int) -> None:
-            update(completed=done, total=total, now=name)
-
         return compare(
             matrix,
             r,
@@ -245,7 +236,7 @@ def compare_methods(
             sum_to_one=sum_to_one,
             random_state=seed,
             label=data.column_label,
-            on_progress=on_progress,
+            on_progress=lambda name, done, total: update(completed=done, total=total, now=name),
         )
 
 
@@ -304,7 +295,7 @@ def new_folder(
 
 def write_text(path: Path, text: str) -> Path:
     """Write a text file, which appears only when it is complete."""
-    from sepnmf.io._cubes import replacing
+    from sepnmf.io._filling import replacing
 
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8", newline="")

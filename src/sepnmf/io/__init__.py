@@ -14,6 +14,7 @@ from typing import Any, Literal
 from sepnmf._validation import check_count
 from sepnmf.io._arrays import read_npy, read_npz
 from sepnmf.io._cells import read_h5ad
+from sepnmf.io._containers import is_zarr
 from sepnmf.io._cubes import read_maps, write_cube
 from sepnmf.io._data import Data
 from sepnmf.io._envi import header_beside, read_envi
@@ -23,9 +24,8 @@ from sepnmf.io._masks import with_masks
 from sepnmf.io._matlab import read_mat
 from sepnmf.io._memory import limits
 from sepnmf.io._names import read_names, with_names
-from sepnmf.io._scenes import read_netcdf, read_zarr
+from sepnmf.io._scenes import read_scene
 from sepnmf.io._tables import read_parquet, read_table
-from sepnmf.io._zarrs import is_zarr
 from sepnmf.matrix import is_lazy
 
 SAID_OF_ORDER = {
@@ -51,14 +51,14 @@ READERS: dict[str, Callable[..., Data]] = {
     ".mat": read_mat,
     ".hdr": read_envi,
     ".mtx": read_mtx,
-    ".zarr": read_zarr,
+    ".zarr": read_scene,
     ".tif": read_geotiff,
     ".tiff": read_geotiff,
-    ".nc": read_netcdf,
-    ".nc4": read_netcdf,
-    ".h5": read_netcdf,
-    ".hdf5": read_netcdf,
-    ".he5": read_netcdf,
+    ".nc": read_scene,
+    ".nc4": read_scene,
+    ".h5": read_scene,
+    ".hdf5": read_scene,
+    ".he5": read_scene,
     ".h5ad": read_h5ad,
 }
 
@@ -265,13 +265,9 @@ def with_shape(data: Data, shape: tuple[int, int] | None, order: str | None) -> 
         raise ValueError(
             f"shape must have one pixel per column of {data.file.name}, {n}, got {lines} × {samples}."
         )
-    chosen: Literal["C", "F"] = "F" if (order or default_order(data)) == "F" else "C"
+    is_matlab = data.file.suffix.lower() == ".mat"
+    chosen: Literal["C", "F"] = "F" if order == "F" or (order is None and is_matlab) else "C"
     said = () if order else (SAID_OF_ORDER[chosen],)
     return replace(
         data, image_shape=(lines, samples), image_order=chosen, assumptions=data.assumptions + said
     )
-
-
-def default_order(data: Data) -> str:
-    """Return the order of pixels of a format: MATLAB's, or that of all others."""
-    return "F" if data.file.suffix.lower() == ".mat" else "C"

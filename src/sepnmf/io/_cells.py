@@ -12,9 +12,8 @@ from scipy import sparse
 
 from sepnmf._typing import Ints
 from sepnmf.io._data import Data
-from sepnmf.io._guards import check_claim, check_size, needed, parsing
+from sepnmf.io._guards import check_claim, check_size, needed, parsing, text_of
 from sepnmf.io._names import is_link
-from sepnmf.io._names import text as as_text
 from sepnmf.io._variables import LISTED, Variable, check_real, data_of, list_variables, sparse_data_of
 from sepnmf.matrix import CHUNK, LARGE, native
 
@@ -72,9 +71,10 @@ def read_h5ad(file: Path, *, variable: str | None = None, large: int = LARGE, ch
         with parsing(file, KIND):
             element = describe(content, path, file)
         check_real(element.dtype, file)
-        obs, var = axis_names(path)
-        row_names = read_index(content, obs, element.shape[0], file)
-        column_names = read_index(content, var, element.shape[1], file) if var else ()
+        row_names = read_index(content, "obs", element.shape[0], file)
+        var = "raw/var" if path.startswith("raw/") else "var"
+        has_names = not path.startswith("obsm/")
+        column_names = read_index(content, var, element.shape[1], file) if has_names else ()
         nbytes = element.stored * element.dtype.itemsize
         if 8 * element.stored > large:
             check_claim(nbytes, file)
@@ -128,7 +128,7 @@ def describe(content: Any, path: str, file: Path) -> Element:
         return Element(file.resolve(), path, item.shape, item.dtype, "dense", prod(item.shape))
     layout = str(item.attrs.get("encoding-type", item.attrs.get("h5sparse_format", "")))[:3]
     if layout not in ("csr", "csc"):
-        kind = as_text(item.attrs.get("encoding-type", "group"))
+        kind = text_of(item.attrs.get("encoding-type", "group"))
         raise ValueError(f"{path} is of kind {kind[:40]!r}, not a matrix")
     for name in ARRAYS:
         if is_link(item, name) or len(getattr(item[name], "shape", None) or ()) != 1:
@@ -153,13 +153,6 @@ def check_own(dataset: Any) -> None:
         raise ValueError(f"{dataset.name!r} is stored in another file: save all data in one file")
 
 
-def axis_names(path: str) -> tuple[str, str]:
-    """Return the data frames that name the rows and columns of a matrix; empty if there is none."""
-    if path.startswith("raw/"):
-        return "obs", "raw/var"
-    return "obs", "" if path.startswith("obsm/") else "var"
-
-
 def read_index(content: Any, frame: str, count: int, file: Path) -> tuple[str, ...]:
     """Return the index of a data frame; empty if the file has no such data frame."""
     if is_link(content, frame):
@@ -169,12 +162,12 @@ def read_index(content: Any, frame: str, count: int, file: Path) -> tuple[str, .
         if hasattr(item, "dtype"):  # written by anndata before 0.7
             check_own(item)
             first = (item.dtype.names or ("",))[0]
-            names = [as_text(name) for name in item[first].tolist()] if first in ("index", "_index") else []
+            names = [text_of(name) for name in item[first].tolist()] if first in ("index", "_index") else []
         else:
-            key = as_text(item.attrs["_index"])
+            key = text_of(item.attrs["_index"])
             if is_link(item, key):
                 raise ValueError(f"{frame} has no index {key[:40]!r}")
-            names = [as_text(name) for name in np.asarray(read_element(item[key])).tolist()]
+            names = [text_of(name) for name in np.asarray(read_element(item[key])).tolist()]
     if len(names) != count:
         raise ValueError(f"{file.name} is damaged: {frame} has {len(names):,} names for {count:,} entries.")
     return tuple(names)

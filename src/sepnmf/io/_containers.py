@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepnmf.io._guards import check_claim, needed, parsing
-from sepnmf.io._zarrs import KIND as ZARR
-from sepnmf.io._zarrs import check_codecs, dimensions_of, open_zarr
+from sepnmf.io._guards import check_claim, needed, parsing, text_of
 from sepnmf.matrix import native
 
 DEEPEST, MOST = 16, 10_000  # levels of groups, and arrays, of a file
+ZARR_METADATA = ("zarr.json", ".zarray", ".zgroup")
 
 
 @dataclass(frozen=True)
@@ -159,11 +158,6 @@ def attributes(found: Any) -> dict[str, Any]:
     return plain
 
 
-def text_of(word: object) -> str:
-    """Return a text of a file."""
-    return word.decode("utf-8", "replace") if isinstance(word, bytes) else str(word)
-
-
 class NetCDF3(Container):
     """A file of NetCDF of version 3, which xarray reads with SciPy."""
 
@@ -202,7 +196,7 @@ class NetCDF3(Container):
 class Zarr(Container):
     """A Zarr array or group."""
 
-    kind = ZARR
+    kind = "a Zarr array"
 
     def items(self) -> dict[str, Item]:
         """Return all arrays of a group; an array has the empty name."""
@@ -261,10 +255,50 @@ class Zarr(Container):
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)
 
 
+def is_zarr(path: Path) -> bool:
+    """Return whether a path is a Zarr array or group, possibly inside another group."""
+    return path.suffix.lower() == ".zarr" or has_metadata(path)
+
+
+def has_metadata(path: Path) -> bool:
+    """Return whether a folder contains the metadata of a Zarr array or group."""
+    return any((path / name).is_file() for name in ZARR_METADATA)
+
+
+def open_zarr(file: Path, mode: str = "r") -> Any:
+    """Open the array or the group in a folder; an array that would be unpickled is refused."""
+    zarr = needed("zarr")
+    with parsing(file, Zarr.kind):
+        found = zarr.open(str(file), mode=mode)
+    if not isinstance(found, zarr.Group):
+        check_codecs(found, file)
+    return found
+
+
+def check_codecs(array: Any, file: Path) -> None:
+    """Refuse an array whose chunks are pickles."""
+    with parsing(file, Zarr.kind):
+        # In version 2 of the package zarr, an array has one compressor.
+        compressors = array.compressors if hasattr(array, "compressors") else (array.compressor,)
+        codecs = [*(array.filters or ()), *(compressors or ())]
+    if any("pickle" in str(getattr(codec, "codec_id", codec)).lower() for codec in codecs):
+        raise ValueError(f"{file.name} contains pickles, which sepnmf never unpickles: save plain numbers.")
+
+
+def dimensions_of(array: Any) -> tuple[str, ...] | None:
+    """Return the names of the dimensions of an array; None if it has none."""
+    names = getattr(getattr(array, "metadata", None), "dimension_names", None)
+    if names is None:
+        names = dict(array.attrs).get("_ARRAY_DIMENSIONS")
+    if not isinstance(names, (list, tuple)) or len(names) != len(array.shape):
+        return None
+    return tuple("" if name is None else str(name) for name in names)
+
+
 def container_of(file: Path) -> Container:
     """Return the container that a file is, by its first bytes; Zarr arrays and groups are folders."""
     location = file.resolve()  # workers of a cluster need an absolute path
-    if location.is_dir():
+    if is_zarr(file) or location.is_dir():
         return Zarr(location)
     with location.open("rb") as stream:
         start = stream.read(4)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sepnmf.io._containers import Container, Item, text_of
+from sepnmf.io._containers import Container, Item
+from sepnmf.io._guards import text_of
 from sepnmf.io._scaling import Scaling, scaling_of
 
 # Names of arrays with one number or text per band, in lower case.

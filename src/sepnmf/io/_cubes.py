@@ -4,7 +4,7 @@ import csv
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -12,18 +12,15 @@ from scipy import io
 
 from sepnmf._typing import Floats
 from sepnmf.io._arrays import stored_npy
-from sepnmf.io._containers import Zarr, container_of
+from sepnmf.io._containers import container_of, is_zarr
 from sepnmf.io._data import Data
 from sepnmf.io._envi import INTERLEAVES, axes_of, data_beside, number, read_header, stored_envi
 from sepnmf.io._filling import appended, fill, nodata_of, order_of, replacing, write_pixels
 from sepnmf.io._geotiff import create_geotiff, opened, read_window
 from sepnmf.io._guards import harmless, needed
 from sepnmf.io._nodata import as_text
-from sepnmf.io._scene_maps import MAPS, in_whole_lines, write_netcdf, write_zarr_group
-from sepnmf.io._zarrs import is_zarr, open_zarr
+from sepnmf.io._scene_maps import MAPS, in_whole_lines, write_netcdf, write_region, write_zarr_group
 from sepnmf.matrix import Stored
-
-__all__ = ["read_maps", "replacing", "write_cube"]
 
 # Fields of an ENVI header that are copied to the header of the maps.
 CARRIED = (
@@ -131,7 +128,7 @@ def read_maps(path: Path, step: int) -> Floats:
     ndarray of shape (r, lines, samples)
     """
     if is_scene(path):
-        container = Zarr(path) if is_zarr(path) else container_of(path)
+        container = container_of(path)
         name, axes = (MAPS, "bls") if MAPS in container.items() else ("", "lsb")
         return container.read_part(name, axes, slice(None, None, step), slice(None, None, step))
     if path.suffix == ".tif":
@@ -239,25 +236,8 @@ def write_zarr(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
     with replacing(path) as part:
         array = needed("zarr").open_array(str(part), mode="w", shape=shape, chunks=chunks, dtype=H.dtype)
         array.attrs["names"] = list(names)
-        fill(H, partial(write_region, part.resolve(), like.image_shape, order))
+        fill(H, partial(write_region, part.resolve(), "", like.image_shape, order))
     return path
-
-
-def write_region(
-    file: Path, image_shape: tuple[int, int] | None, order: Literal["C", "F"], start: int, numbers: Floats
-) -> None:
-    """Write consecutive columns, which are whole lines of an image."""
-    array = open_zarr(file, "r+")
-    r, width = numbers.shape
-    if image_shape is None:
-        array[:, start : start + width] = numbers
-        return
-    lines, samples = image_shape
-    if order == "C":
-        array[start // samples : (start + width) // samples] = numbers.T.reshape(-1, samples, r)
-    else:
-        columns = slice(start // lines, (start + width) // lines)
-        array[:, columns] = numbers.T.reshape(-1, lines, r).transpose(1, 0, 2)
 
 
 def cube(H: Any, like: Data) -> Floats:

@@ -33,7 +33,7 @@ def read_envi(file: Path, *, data: Path | None = None, large: int = LARGE, chunk
     """
     header = read_header(file)
     stored = stored_envi(file, header, data or data_beside(file))
-    is_library = is_spectral_library(header)
+    is_library = str(header.get("file type", "")).strip().lower() == "envi spectral library"
     bands, lines, samples = stored.shape
     if is_library:
         if bands != 1:
@@ -61,11 +61,6 @@ def read_envi(file: Path, *, data: Path | None = None, large: int = LARGE, chunk
         warnings=warnings,
     )
     return with_good_bands(found, header["bbl"], "bbl") if "bbl" in header else found
-
-
-def is_spectral_library(header: dict[str, Any]) -> bool:
-    """Return whether a header describes spectra and not an image."""
-    return str(header.get("file type", "")).strip().lower() == "envi spectral library"
 
 
 def number(header: dict[str, Any], key: str) -> float | None:

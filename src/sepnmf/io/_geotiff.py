@@ -15,7 +15,7 @@ from sepnmf._typing import Bools
 from sepnmf.io._data import Data
 from sepnmf.io._enmap import metadata_beside, with_metadata
 from sepnmf.io._guards import check_claim, check_size, in_one_line, needed, without_warnings
-from sepnmf.io._masks import with_columns, with_rows
+from sepnmf.io._masks import without
 from sepnmf.io._scaling import scaling_of
 from sepnmf.io._variables import check_real
 from sepnmf.matrix import CHUNK, LARGE, Stored, in_chunks, native
@@ -59,10 +59,10 @@ def read_geotiff(file: Path, *, large: int = LARGE, chunk: int = CHUNK) -> Data:
         M = in_chunks(partial(read_window, location), dtype, shape, chunk, together)
     data = Data(M=M, assumptions=said, warnings=warnings, **found)
     if used is not None:
-        data = with_columns(data, used, "the mask in the file")
+        data = without(data, "columns", used, "the mask in the file")
     if opaque is not None:
-        data = with_columns(data, opaque, "transparency (alpha)")
-        data = with_rows(data, ~alpha, "transparency (alpha)")
+        data = without(data, "columns", opaque, "transparency (alpha)")
+        data = without(data, "rows", ~alpha, "transparency (alpha)")
     metadata = metadata_beside(file)
     return data if metadata is None else with_metadata(data, metadata)
 

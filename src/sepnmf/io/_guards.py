@@ -93,6 +93,11 @@ def without_warnings() -> Iterator[None]:
         yield
 
 
+def text_of(word: object) -> str:
+    """Return a text of a file."""
+    return word.decode("utf-8", "replace") if isinstance(word, bytes) else str(word)
+
+
 def needed(module: str) -> Any:
     """Import a module of an optional library, or raise ValueError if it is not installed."""
     try:

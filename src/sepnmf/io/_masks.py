@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,10 @@ def with_masks(
     `read_mask` reads a mask file.
     """
     if bands is not None:
-        data = with_rows(data, parse_bands(bands, data.M.shape[0]), "--bands")
+        data = without(data, "rows", parse_bands(bands, data.M.shape[0]), "--bands")
     if mask is not None:
-        data = with_columns(data, mask_of(Path(mask), data, read_mask), f"--mask {Path(mask).name}")
+        keep = mask_of(Path(mask), data, read_mask)
+        data = without(data, "columns", keep, f"--mask {Path(mask).name}")
     if nodata is not None:
         first, *more = parse_nodata(nodata)
         data = replace(data, nodata=first, more_nodata=tuple(more), row_nodata=())
@@ -58,30 +59,21 @@ def rows_of(data: Data) -> str:
     return "rows" if data.image_shape is None and not data.wavelengths else "bands"
 
 
-def with_rows(data: Data, keep: Bools, why: str) -> Data:
-    """Return `data` without some of its rows."""
-    before = np.ones(data.M.shape[0], bool) if data.row_mask is None else data.row_mask
+def without(data: Data, axis: Literal["rows", "columns"], keep: Bools, why: str) -> Data:
+    """Return `data` without the rows or columns that are not to be kept, and say how many these are."""
+    name, mask, what, count = "mask", data.mask, data.what, data.M.shape[1]
+    if axis == "rows":
+        name, mask, what, count = "row_mask", data.row_mask, rows_of(data), data.M.shape[0]
+    before = np.ones(count, bool) if mask is None else mask
     after = before & keep
     if not after.any():
-        raise ValueError(f"{data.file.name} has no {rows_of(data)} left: {why} leaves out the last.")
-    count = int(before.sum() - after.sum())
-    if not count:
+        raise ValueError(f"{data.file.name} has no {what} left: {why} leaves out the last.")
+    lost = int(before.sum() - after.sum())
+    if not lost:
         return data
-    said = f"{count:,} of {before.size:,} {rows_of(data)} are left out: {why}."
-    return replace(data, row_mask=after, left_out=(*data.left_out, said))
-
-
-def with_columns(data: Data, keep: Bools, why: str) -> Data:
-    """Return `data` without some of its columns."""
-    before = np.ones(data.M.shape[1], bool) if data.mask is None else data.mask
-    after = before & keep
-    if not after.any():
-        raise ValueError(f"{data.file.name} has no {data.what} left: {why} leaves out the last.")
-    count = int(before.sum() - after.sum())
-    if not count:
-        return data
-    said = f"{count:,} of {before.size:,} {data.what} are left out: {why}."
-    return replace(data, mask=after, left_out=(*data.left_out, said))
+    said = f"{lost:,} of {count:,} {what} are left out: {why}."
+    changes: dict[str, Any] = {name: after, "left_out": (*data.left_out, said)}
+    return replace(data, **changes)
 
 
 def with_nodata(data: Data, values: Sequence[float]) -> Data:
@@ -97,10 +89,11 @@ def with_nodata(data: Data, values: Sequence[float]) -> Data:
     also = has_nan and not any(np.isnan(value) for value in values)
     if rows is not None:
         why = f"nodata ({listed(values, also)}) in all {data.what} with data"
-        data = with_rows(data, rows, why)
+        data = without(data, "rows", rows, why)
     if columns is None:
         return data
-    return with_columns(data, columns, f"nodata ({listed(values, also, f' in all {rows_of(data)}')})")
+    why = f"nodata ({listed(values, also, f' in all {rows_of(data)}')})"
+    return without(data, "columns", columns, why)
 
 
 def listed(values: Sequence[float], also_nan: bool, where_zero: str = "") -> str:
@@ -126,7 +119,7 @@ def with_good_bands(data: Data, flags: Any, why: str) -> Data:
     if not good.any():
         said = f"{why} marks every band as bad and is ignored."
         return replace(data, assumptions=(*data.assumptions, said))
-    return with_rows(data, good, why)
+    return without(data, "rows", good, why)
 
 
 def parse_bands(text: str, count: int) -> Bools:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sepnmf.io._data import Data
-from sepnmf.io._guards import check_size, needed, parsing
+from sepnmf.io._guards import check_size, needed, parsing, text_of
 from sepnmf.io._variables import Variable, choose, data_of, sparse_data_of
 
 KIND = "a MATLAB file"
@@ -120,8 +120,7 @@ def describe_all(name: str, item: Any, depth: int = 0) -> Iterator[Variable]:
 
 def describe_hdf5(name: str, item: Any) -> Variable:
     """Return name, shape (in MATLAB's order of axes) and class of a variable."""
-    label = item.attrs.get("MATLAB_class", b"")
-    kind = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
+    kind = text_of(item.attrs.get("MATLAB_class", b""))
     if "MATLAB_sparse" in item.attrs:
         starts = item["jc"] if "jc" in own_names(item) else None
         shape = int(item.attrs["MATLAB_sparse"]), 0 if starts is None else starts.size - 1
@@ -246,18 +245,13 @@ def numbers(field: tuple[int, memoryview], order: str) -> NDArray[Any]:
     return np.frombuffer(content, np.dtype(order + DTYPES[kind]))
 
 
-def flags_of(field: tuple[int, memoryview], order: str) -> int:
-    """Return the flags of a variable: its class in the lowest byte, and the bits COMPLEX and LOGICAL."""
-    flags = numbers(field, order)
-    if flags.size != 2 or flags.dtype.kind != "u":
-        raise ValueError("a variable has no class")
-    return int(flags[0])
-
-
 def describe_v5(content: bytes, order: str) -> Variable:
     """Return the name, shape and class of a variable."""
     fields = fields_of(content, order)
-    flags = flags_of(next(fields, (0, memoryview(b""))), order)
+    first = numbers(next(fields, (0, memoryview(b""))), order)
+    if first.size != 2 or first.dtype.kind != "u":
+        raise ValueError("a variable has no class")
+    flags = int(first[0])  # the class in the lowest byte, and the bits COMPLEX and LOGICAL
     if flags & 0xFF == OPAQUE:
         return Variable(next(fields)[1].tobytes().decode("latin-1"), (), "object", is_real=False)
     head = list(islice(fields, 2))

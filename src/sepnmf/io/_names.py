@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sepnmf.io._data import Data
 from sepnmf.io._dialect import DELIMITERS, dialect_of, encoding_of
-from sepnmf.io._guards import check_size, needed, parsing
+from sepnmf.io._guards import check_size, needed, parsing, text_of
 
 HDF5 = (".h5ad", ".h5", ".hdf5", ".he5", ".hdf", ".nc", ".nc4", ".mat")
 
@@ -95,7 +95,7 @@ def variable_names(wanted: str, file: Path) -> tuple[str, ...]:
             f"There is no file {wanted}, and {file.name} has no such variable of text or numbers: give a "
             "text file with one name per line."
         )
-    return tuple(map(text, found.ravel().tolist()))
+    return tuple(map(text_of, found.ravel().tolist()))
 
 
 def member(wanted: str, file: Path) -> NDArray[Any] | None:
@@ -142,8 +142,3 @@ def one_dimension(item: Any, file: Path) -> NDArray[Any] | None:
         return None
     check_size(8 * shape[0] + shape[0] * dtype.itemsize, file)
     return np.asarray(item[()])
-
-
-def text(value: Any) -> str:
-    """Return a name as text."""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

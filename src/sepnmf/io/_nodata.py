@@ -4,7 +4,7 @@ Numbers are compared as they are in the file, before scale factors are applied.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -181,7 +181,7 @@ def without_nodata(
     match = NodataSet.of(values, row_values, M.dtype)
     if match is None:
         return rows, used, False
-    parts = list(each_block(M, Counts.of, match, rows, used))
+    parts = each_block(M, Counts.of, match, rows, used)
     per_column = np.concatenate([part.per_column for part in parts])
     if not per_column.any():
         return rows, used, False
@@ -205,31 +205,21 @@ def without_nodata(
     return rows, None if used.all() else used, has_nan
 
 
-def each_block(M: Any, function: Any, match: Any, rows: Bools | None, used: Bools | None) -> Iterator[Any]:
-    """Yield `function(block, match, rows, used)` for blocks of all columns of a matrix."""
+def each_block(
+    M: Any, function: Any, match: Any, rows: Bools | None, used: Bools | None, sampled: bool = False
+) -> list[Any]:
+    """Return `function(block, match, rows, used)` of all columns, or of a few chunks of a Dask array."""
     if not is_lazy(M):
         step = max(BLOCK // max(M.shape[0], 1), 1)
-        for start in range(0, M.shape[1], step):
-            part = slice(start, start + step)
-            yield function(M[:, part], match, rows, None if used is None else used[part])
-        return
-    yield from computed(M, range(len(M.chunks[1])), function, match, rows, used)
-
-
-def computed(
-    M: Any, numbers: Iterable[int], function: Any, match: Any, rows: Bools | None, used: Bools | None
-) -> list[Any]:
-    """Return what a function gives of some chunks of a Dask array."""
+        parts = [slice(start, start + step) for start in range(0, M.shape[1], step)]
+        return [function(M[:, part], match, rows, None if used is None else used[part]) for part in parts]
     dask = needed("dask")
-    ends = np.cumsum(M.chunks[1])
-    blocks = M.to_delayed().ravel()
-    task = dask.delayed(function)
-    calls = []
-    for k in numbers:
-        part = slice(int(ends[k] - M.chunks[1][k]), int(ends[k]))
-        calls.append(task(blocks[k], match, rows, None if used is None else used[part]))
-    found: list[Any] = list(dask.compute(*calls))
-    return found
+    task, blocks = dask.delayed(function), M.to_delayed().ravel()
+    edges = np.cumsum([0, *M.chunks[1]])
+    last = len(blocks) - 1
+    numbers = np.unique(np.linspace(0, last, SAMPLE).astype(int)) if sampled else range(last + 1)
+    masks = {k: None if used is None else used[edges[k] : edges[k + 1]] for k in numbers}
+    return list(dask.compute(*(task(blocks[k], match, rows, mask) for k, mask in masks.items())))
 
 
 @dataclass
@@ -282,14 +272,9 @@ def warnings_of(
     bands = M.shape[0] if rows is None else int(np.count_nonzero(rows))
     if sparse.issparse(M) or bands < 2 or 0 in M.shape:
         return (), ()
-    where = ""
-    if is_lazy(M) and len(M.chunks[1]) > SAMPLE:
-        numbers = np.unique(np.linspace(0, len(M.chunks[1]) - 1, SAMPLE).astype(int))
-        parts = computed(M, numbers.tolist(), Constants.of, None, rows, used)
-        where = " in a sample of the image"
-    else:
-        parts = list(each_block(M, Constants.of, None, rows, used))
-    total = sum(parts, Constants())
+    sampled = is_lazy(M) and len(M.chunks[1]) > SAMPLE
+    where = " in a sample of the image" if sampled else ""
+    total = sum(each_block(M, Constants.of, None, rows, used, sampled), Constants())
     found, values = [], []
     for value in sorted({total.low, total.high, 0}):
         count = total.values[value]

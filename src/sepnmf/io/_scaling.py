@@ -23,11 +23,6 @@ class Scaling:
     divisor: float | Floats = 1.0
     offset: float | Floats = 0.0
 
-    @property
-    def is_trivial(self) -> bool:
-        """Whether the numbers stay as they are."""
-        return bool(np.all(self.gain == 1) and np.all(self.divisor == 1) and np.all(self.offset == 0))
-
     def __call__(self, M: Any) -> Any:
         """Return the quantities of all bands; a Dask array stays one."""
         dtype = computing_dtype(M.dtype)
@@ -59,7 +54,7 @@ def scaling_of(
     factors = np.concatenate([np.ravel(found.gain), np.ravel(found.divisor)])
     if not (np.isfinite(factors).all() and factors.all() and np.isfinite(found.offset).all()):
         raise ValueError(f"its {what} is zero or not finite")
-    return None if found.is_trivial else found
+    return None if (factors == 1).all() and np.all(found.offset == 0) else found
 
 
 def value_or_array(value: Any) -> float | Floats:

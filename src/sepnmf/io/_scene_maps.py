@@ -9,13 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from sepnmf._typing import Floats
-from sepnmf.io._containers import Item, Zarr, container_of
+from sepnmf.io._containers import Item, container_of, open_zarr
 from sepnmf.io._conventions import coordinate, grid_mapping
 from sepnmf.io._data import Data
 from sepnmf.io._filling import appended, fill, order_of, replacing, write_pixels
 from sepnmf.io._guards import needed, without_warnings
 from sepnmf.io._scenes import image_dimensions, is_place
-from sepnmf.io._zarrs import is_zarr, open_zarr
 from sepnmf.matrix import CHUNK, Stored, is_lazy
 
 MAPS = "abundances"
@@ -64,22 +63,37 @@ def write_zarr_group(target: Path, H: Any, like: Data, names: Sequence[str]) -> 
                 consolidated=version == 2,
                 encoding={MAPS: {"_FillValue": np.nan, "chunks": chunks}},
             )
-        fill(H, partial(write_lines, part.resolve(), (lines, samples), like.image_order))
+        fill(H, partial(write_region, part.resolve(), MAPS, (lines, samples), like.image_order))
     return path
 
 
-def write_lines(
-    file: Path, image_shape: tuple[int, int], order: Literal["C", "F"], start: int, numbers: Floats
+def write_region(
+    file: Path,
+    name: str,
+    image_shape: tuple[int, int] | None,
+    order: Literal["C", "F"],
+    start: int,
+    numbers: Floats,
 ) -> None:
-    """Write consecutive pixels, which are whole lines of an image, or whole columns in order F."""
-    array = open_zarr(file, "r+")[MAPS]
+    """Write consecutive columns, which are whole lines of an image, or whole samples in order F.
+
+    They belong to the array of this name in a group, r × lines × samples, or to the only array of a file,
+    lines × samples × r.
+    """
+    found = open_zarr(file, "r+")
     r, width = numbers.shape
-    lines, samples = image_shape
-    if order == "C":
-        array[:, start // samples : (start + width) // samples] = numbers.reshape(r, -1, samples)
+    if image_shape is None:
+        found[:, start : start + width] = numbers
+        return
+    across = image_shape[1 if order == "C" else 0]
+    part, where = numbers.reshape(r, -1, across), slice(start // across, (start + width) // across)
+    if order == "F":
+        part = part.transpose(0, 2, 1)
+    place = (where, slice(None)) if order == "C" else (slice(None), where)
+    if name:
+        found[name][:, *place] = part
     else:
-        part = numbers.reshape(r, -1, lines).transpose(0, 2, 1)
-        array[:, :, start // lines : (start + width) // lines] = part
+        found[place] = part.transpose(1, 2, 0)
 
 
 def in_whole_lines(H: Any, like: Data) -> tuple[Any, int]:
@@ -97,7 +111,7 @@ def in_whole_lines(H: Any, like: Data) -> tuple[Any, int]:
 def dataset_of(H: Any, like: Data, names: Sequence[str]) -> Any:
     """Return a dataset of maps without data, with the coordinates and the reference system of the input."""
     xarray, da = needed("xarray"), needed("dask.array")
-    container = Zarr(like.file.resolve()) if is_zarr(like.file) else container_of(like.file)
+    container = container_of(like.file)
     items = container.items()
     item, dims = image_dimensions(items, like)
     lines, samples = like.require_image()

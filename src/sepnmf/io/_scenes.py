@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sepnmf.io._axes import find_axes, letter_of, singletons
-from sepnmf.io._containers import Container, Item, Zarr, container_of
+from sepnmf.io._containers import Item, container_of
 from sepnmf.io._conventions import (
     crs_of,
     good_bands_of,
@@ -27,39 +27,23 @@ from sepnmf.io._variables import Variable, as_image, by_pixel, check_real, check
 from sepnmf.matrix import CHUNK, LARGE, in_chunks, native
 
 
-def read_netcdf(
-    file: Path,
-    *,
-    variable: str | None = None,
-    axes: str | None = None,
-    large: int = LARGE,
-    chunk: int = CHUNK,
-) -> Data:
-    """Read a matrix or an image from NetCDF or HDF5; as a Dask array above `large` bytes as float64."""
-    return read_scene(container_of(file), file, variable, axes, large, chunk)
-
-
-def read_zarr(
-    file: Path,
-    *,
-    variable: str | None = None,
-    axes: str | None = None,
-    large: int = LARGE,
-    chunk: int = CHUNK,
-) -> Data:
-    """Read a matrix or an image from Zarr; as a Dask array if it exceeds `large` bytes as float64."""
-    return read_scene(Zarr(file.resolve()), file, variable, axes, large, chunk)
-
-
 def read_scene(
-    container: Container, file: Path, wanted: str | None, axes: str | None, large: int, chunk: int
+    file: Path,
+    *,
+    variable: str | None = None,
+    axes: str | None = None,
+    large: int = LARGE,
+    chunk: int = CHUNK,
 ) -> Data:
-    """Read an array of a file, with its nodata value, scale factor, wavelengths, names and place."""
+    """Read a matrix or an image from NetCDF, HDF5 or Zarr; as a Dask array above `large` bytes as float64.
+
+    With it come its nodata value, scale factor, wavelengths, names and place.
+    """
+    container = container_of(file)
     items = container.items()
-    item = find_item(items, wanted, file)
+    item = find_item(items, variable, file)
     check_real(item.dtype, file)
-    lost = singletons(item.shape, item.dims)
-    check_shape(tuple(size for k, size in enumerate(item.shape) if k not in lost), file)
+    check_shape(variable_of(item).shape, file)
     letters, assumptions = find_axes(item.shape, axes, item.dims)
     shape, image_shape = as_image(item.shape, letters)
     nbytes = item.dtype.itemsize * prod(shape)

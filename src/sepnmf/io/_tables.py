@@ -129,9 +129,45 @@ class Table:
         own = self.dialect.is_number_or_missing
         return not all(map(own, self.labels)) and all(map(other.is_number, self.labels))
 
+    def width(self) -> int:
+        """Return the number of columns, without those at the end that are blank in every line."""
+        return max(filled_width(cells) for _, cells in self.dialect.rows(self.file))
+
+    def is_valid(self, cell: str) -> bool:
+        """Return whether a cell is a number, or means a missing one if that is allowed."""
+        return self.dialect.is_number_or_missing(cell) if self.missing else self.dialect.is_number(cell)
+
+    def has_number(self, column: int) -> bool:
+        """Return whether a cell of a column is a number in some spelling."""
+        rows = islice(self.dialect.rows(self.file), int(self.header), None)
+        found = (cells[column] for _, cells in rows if len(cells) > column)
+        return any(not is_missing(cell) and looks_numeric(cell) for cell in found)
+
     def diagnosis(self, index: bool = True) -> ValueError | None:
-        """Return an error about the first invalid line."""
-        return diagnosis(self.file, self.dialect, self.header, index, self.missing)
+        """Return an error about the first invalid line; the table is read again cell by cell."""
+        file, dialect = self.file, self.dialect
+        try:
+            width, first = self.width(), 0
+            for number, cells in dialect.rows(file):
+                is_first, first = first == 0, first or len(cells)
+                if len(cells) < min(width, first) or filled_width(cells) > first:
+                    return ValueError(
+                        f"{file.name} has {len(cells)} cell(s) in line {number}, expected {first} "
+                        f"as in its first line; cells are separated by {DELIMITER_NAMES[dialect.delimiter]}."
+                    )
+                if is_first and self.header:
+                    continue
+                for column, cell in enumerate(cells[:width]):
+                    if not self.is_valid(cell) and not (index and column == 0):
+                        what = expected(cell, dialect)
+                        if not is_missing(cell) and not self.has_number(column):
+                            what += "; the whole column is text: remove it"
+                        return ValueError(
+                            f"{file.name} has {cell[:40]!r} in line {number}, cell {column + 1}: {what}."
+                        )
+        except ValueError as error:
+            return error
+        return None
 
     def below_header(self) -> Iterator[str]:
         """Return the lines below the names of the columns."""
@@ -163,7 +199,7 @@ class Table:
 
         The lines must be those of a table, as `diagnosis` finds.
         """
-        width = table_width(self.file, self.dialect)
+        width = self.width()
         self.first, self.labels = self.first[:width], []
         rows = []
         for cells in filter(is_filled, self.dialect.cells(self.noted(self.below_header()))):
@@ -192,8 +228,7 @@ class Table:
                 index = True
                 which = f", {heading[:40]!r}," if heading else ""
                 said = f"The first column{which} is taken as names of the rows; --no-index makes it data."
-        valid = dialect.is_number_or_missing if self.missing else dialect.is_number
-        if not index and not all(map(valid, self.labels)):
+        if not index and not all(map(self.is_valid, self.labels)):
             raise self.diagnosis(index=False) or ValueError(f"{file.name} is not a table.")
         if index and len(self.first) == 1:
             raise ValueError(
@@ -237,50 +272,6 @@ def has_header(first: list[str], second: list[str], nameless: bool = False) -> b
     return not looks_numeric(first[0]) and (alone or looks_numeric(second[0]))
 
 
-def table_width(file: Path, dialect: Dialect) -> int:
-    """Return the number of columns of a table, without those at its end that are blank in every line."""
-    return max(filled_width(cells) for _, cells in dialect.rows(file))
-
-
-def diagnosis(
-    file: Path, dialect: Dialect, header: bool, index: bool = True, missing: bool = False
-) -> ValueError | None:
-    """Return an error about the first invalid line of a table, which is read again cell by cell.
-
-    With `missing`, cells that mean a missing number are valid.
-    """
-    valid = dialect.is_number_or_missing if missing else dialect.is_number
-    try:
-        width, first = table_width(file, dialect), 0
-        for number, cells in dialect.rows(file):
-            is_first, first = first == 0, first or len(cells)
-            if len(cells) < min(width, first) or filled_width(cells) > first:
-                return ValueError(
-                    f"{file.name} has {len(cells)} cell(s) in line {number}, expected {first} "
-                    f"as in its first line; cells are separated by {DELIMITER_NAMES[dialect.delimiter]}."
-                )
-            if is_first and header:
-                continue
-            for column, cell in enumerate(cells[:width]):
-                if not valid(cell) and not (index and column == 0):
-                    what = expected(cell, dialect)
-                    if not is_missing(cell) and not has_number(file, dialect, header, column):
-                        what += "; the whole column is text: remove it"
-                    return ValueError(
-                        f"{file.name} has {cell[:40]!r} in line {number}, cell {column + 1}: {what}."
-                    )
-    except ValueError as error:
-        return error
-    return None
-
-
-def has_number(file: Path, dialect: Dialect, header: bool, column: int) -> bool:
-    """Return whether a cell of a column is a number in some spelling."""
-    rows = islice(dialect.rows(file), int(header), None)
-    found = (cells[column] for _, cells in rows if len(cells) > column)
-    return any(not is_missing(cell) and looks_numeric(cell) for cell in found)
-
-
 def expected(cell: str, dialect: Dialect) -> str:
     """Return what is expected instead of a cell that is not a number."""
     if LIMIT.fullmatch(cell):
@@ -309,7 +300,9 @@ def read_parquet(file: Path) -> Data:
         schema, rows = content.schema_arrow, content.metadata.num_rows
     with content:
         with parsing(file, kind):
-            index = index_of(schema)
+            # What pandas stored as an index; a range index is no column.
+            stored = (schema.pandas_metadata or {}).get("index_columns", [])
+            index = [name for name in stored if isinstance(name, str) and name in schema.names]
             named = [name for name in schema.names if name not in index]
             if not index and named and is_text(schema.field(0).type):
                 index = [named.pop(0)]
@@ -334,12 +327,6 @@ def read_parquet(file: Path) -> Data:
         words = [words_of(file, name) for name in index]
     row_names = tuple(", ".join(parts) for parts in zip(*words, strict=True))
     return Data(M=M, file=file, row_names=row_names, column_names=tuple(named))
-
-
-def index_of(schema: Any) -> list[str]:
-    """Return the columns that pandas stored as an index; a range index is not stored as a column."""
-    stored = (schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in stored if isinstance(name, str) and name in schema.names]
 
 
 def is_text(kind: Any) -> bool:

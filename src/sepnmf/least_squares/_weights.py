@@ -116,7 +116,7 @@ def nnls(
     options: dict[str, Any] = {"method": method, "sum_to_one": sum_to_one, "tol": tol, "most": max_iter}
     if matrix.is_tall:  # columns that are too long to be held: products with Q are added up row by row
         H = weights_of_coordinates(atoms, matrix.products_with(atoms.Q).T, matrix.dtype, **options)
-        H = H if matrix.columns is None else matrix.columns.spread(H, np.nan)
+        H = matrix.spread(H)
     else:
         H = matrix.map_columns(partial(weights_of_columns, atoms, **options), basis.shape[1], matrix.dtype)
     wrap = None if matrix.columns is None or isinstance(M, Matrix) else matrix.columns.wrap
@@ -141,21 +141,10 @@ class Atoms:
         return cls(W, Q, rows / unit, unit)
 
 
-def weights_of_columns(
-    atoms: Atoms,
-    columns: InMemory,
-    _start: int = 0,
-    *,
-    method: str = "exact",
-    sum_to_one: bool = False,
-    tol: float = 1e-8,
-    most: int = 1000,
-) -> Floats:
+def weights_of_columns(atoms: Atoms, columns: InMemory, _start: int = 0, **options: Any) -> Floats:
     """Return the nonnegative weights of some columns, r × n, in their own type."""
     coordinates = np.asarray(columns.inner(atoms.Q.astype(columns.dtype)), dtype=np.float64)
-    return weights_of_coordinates(
-        atoms, coordinates, columns.dtype, method=method, sum_to_one=sum_to_one, tol=tol, most=most
-    )
+    return weights_of_coordinates(atoms, coordinates, columns.dtype, **options)
 
 
 def weights_of_coordinates(
@@ -163,10 +152,10 @@ def weights_of_coordinates(
     coordinates: Floats,
     dtype: np.dtype[Any],
     *,
-    method: str,
-    sum_to_one: bool,
-    tol: float,
-    most: int,
+    method: str = "exact",
+    sum_to_one: bool = False,
+    tol: float = 1e-8,
+    most: int = 1000,
 ) -> Floats:
     """Return the weights of columns, given by their inner products with Q (overwritten), n × r."""
     if sum_to_one:

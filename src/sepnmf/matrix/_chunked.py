@@ -125,9 +125,6 @@ class Chunked(Matrix):
         other.columns = columns
         return other
 
-    def bare(self) -> "Chunked":
-        return self.with_columns(None)
-
     def normalised(self, kind: str) -> "Chunked":
         return self if kind == "none" else self.changed(methodcaller("normalised", kind))
 

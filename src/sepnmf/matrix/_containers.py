@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from sepnmf._typing import Bools, Ints
-from sepnmf.matrix._lazy import is_lazy
+from sepnmf.matrix._backed import in_blocks, is_backed_sparse
+from sepnmf.matrix._lazy import flattened, is_lazy
 
 Names = Callable[[int], str]
 
@@ -182,8 +183,6 @@ def from_anndata(M: Any, name: str) -> Container:
 
 def entries_of(M: Any) -> Any:
     """Return X of annotated data; of a file that has been opened, and of a view of it, in blocks."""
-    from sepnmf.matrix._backed import in_blocks, is_backed_sparse
-
     if not M.isbacked:
         return M.X
     whole = M._adata_ref if M.is_view else M
@@ -198,8 +197,6 @@ def entries_of(M: Any) -> Any:
 
 def from_backed_sparse(M: Any, name: str) -> Container:
     """A sparse matrix in a file, as annotated data have them."""
-    from sepnmf.matrix._backed import in_blocks
-
     return Container(in_blocks(M), take=lambda columns: M[:, columns])
 
 
@@ -302,8 +299,6 @@ def coordinate(M: Any, dim: Any, i: int) -> str:
 
 def flat_columns(ordered: Any) -> Any:
     """Return a labelled array of rows × image as an array of rows × pixels; lazy if it is not in memory."""
-    from sepnmf.matrix._image import flattened
-
     variable = ordered.variable
     if not variable._in_memory and ordered.chunks is None:  # in a file that has been opened
         ordered = ordered.chunk(dict.fromkeys(ordered.dims, "auto"))

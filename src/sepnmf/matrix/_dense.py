@@ -141,11 +141,8 @@ class Dense(Matrix):
     def part(self, columns: Ints | slice) -> Self:
         return replace(self, array=self.array[:, columns], columns=None)
 
-    def with_columns(self, columns: Columns) -> Self:
+    def with_columns(self, columns: Columns | None) -> Self:
         return replace(self, columns=columns)
-
-    def bare(self) -> Self:
-        return self if self.columns is None else replace(self, columns=None)
 
     def in_memory(self) -> Self:
         return self
@@ -261,8 +258,7 @@ class Dense(Matrix):
     # Passes ------------------------------------------------------------------------------------------
 
     def map_columns(self, function: Callable[["Dense", int], Floats], rows: int, dtype: Any) -> Floats:
-        found = function(self, 0)
-        return found if self.columns is None else self.columns.spread(found, np.nan)
+        return self.spread(function(self, 0))
 
     def scan(self, *reducers: Any) -> tuple[Any, ...]:
         return scan_block(Block(0, self), reducers)

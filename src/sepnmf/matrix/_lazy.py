@@ -1,10 +1,11 @@
 """Containers that are read in chunks: Dask arrays, Zarr arrays, HDF5 data sets and large memory maps."""
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from sepnmf._validation import wrong_dimensions
+from sepnmf._validation import check_real, wrong_dimensions
 from sepnmf.matrix import _stored
 from sepnmf.matrix._stored import Stored, dask_array
 
@@ -43,8 +44,7 @@ def checked_lazy_array(M: Any) -> Any:
     array = lazy_array(M)
     if array.ndim != 2:
         raise ValueError(wrong_dimensions("M", 2, array.shape))
-    if array.dtype.kind not in "fiub":
-        raise ValueError(f"M must hold real numbers, got dtype {array.dtype}: convert it to float first.")
+    check_real(array.dtype, "M")
     if any(np.isnan(size) for size in array.shape):
         raise ValueError("M has chunks of unknown size: call M.compute_chunk_sizes() first.")
     if 0 in array.shape:
@@ -90,4 +90,21 @@ def with_whole_columns(array: Any) -> Any:
     if max(array.chunks[1]) <= 4 * width:
         return array.rechunk({0: -1})
     cuts = [array[:, start : start + width].rechunk((-1, -1)) for start in range(0, columns, width)]
+    return dask_array().concatenate(cuts, axis=1)
+
+
+def flattened(array: Any) -> Any:
+    """Return a Dask array of rows × lines × … as rows × pixels, in chunks of whole lines and all rows.
+
+    Lines are cut out of the array one chunk after another: merging the chunks of an array makes Dask hold
+    more of it than is worked on.
+    """
+    rows, lines, *others = array.shape
+    step = max(_stored.CHUNK // max(8 * rows * prod(others), 1), 1)
+    if array.ndim == 2:
+        return array
+    whole = array.numblocks[0] == 1 and prod(array.numblocks[2:]) == 1
+    if whole and max(array.chunks[1]) <= 2 * step:
+        return array.reshape(rows, -1)
+    cuts = [array[:, start : start + step].rechunk(-1).reshape(rows, -1) for start in range(0, lines, step)]
     return dask_array().concatenate(cuts, axis=1)

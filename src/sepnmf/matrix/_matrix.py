@@ -73,8 +73,12 @@ class Matrix(ABC):
         """Return columns with the caller's indices, as a dense array in float64."""
         return self.take(self.positions(indices))
 
+    def spread(self, values: Floats) -> Floats:
+        """Return values of the used columns as values of all that the caller passed, NaN for the others."""
+        return values if self.columns is None else self.columns.spread(values, np.nan)
+
     @abstractmethod
-    def with_columns(self, columns: Columns) -> Self:
+    def with_columns(self, columns: Columns | None) -> Self:
         """Return the matrix with other knowledge about the caller's columns."""
 
     def named(self, name_of: Callable[[int], str]) -> Self:
@@ -82,9 +86,9 @@ class Matrix(ABC):
         known = Columns(self.shape[1]) if self.columns is None else self.columns
         return self.with_columns(replace(known, name_of=name_of))
 
-    @abstractmethod
     def bare(self) -> Self:
         """Return the used columns without what the caller knows about them."""
+        return self if self.columns is None else self.with_columns(None)
 
     @abstractmethod
     def take(self, columns: Ints) -> Floats:

@@ -113,8 +113,8 @@ class Reducer(Generic[Result]):
         return result
 
     def join(self, a: Result, b: Result) -> Result:
-        """Return the result of both; `a` is of the columns that come first."""
-        raise NotImplementedError
+        """Return the result of both, by default their sum; `a` is of the columns that come first."""
+        return a + b  # type: ignore[operator, no-any-return]
 
 
 def scan_block(block: Block, reducers: Sequence[Reducer[Any]]) -> tuple[Any, ...]:
@@ -124,9 +124,3 @@ def scan_block(block: Block, reducers: Sequence[Reducer[Any]]) -> tuple[Any, ...
         for part in block.parts():
             found = [reducer.more(known, part) for reducer, known in zip(reducers, found, strict=True)]
         return tuple(reducer.of_chunk(known, block) for reducer, known in zip(reducers, found, strict=True))
-
-
-def join_chunks(reducers: Sequence[Reducer[Any]], results: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Return the results of several chunks as those of one."""
-    by_reducer = zip(*results, strict=True)
-    return tuple(reduce(reducer.join, found) for reducer, found in zip(reducers, by_reducer, strict=True))

@@ -95,9 +95,6 @@ class PerColumn(Reducer[list[Floats]]):
     def of_chunk(self, found: list[Floats], block: Block) -> list[Floats]:
         return [np.concatenate(found)]
 
-    def join(self, a: list[Floats], b: list[Floats]) -> list[Floats]:
-        return a + b
-
 
 class Squares(PerColumn):
     """Squared norms of all columns."""

@@ -82,9 +82,6 @@ class Sparse(Dense):
             return np.asarray((self.array.T @ other.array).toarray())
         return np.asarray(self.array.T @ other)
 
-    def applied_to(self, B: Floats) -> Floats:
-        return np.asarray(self.array @ B)
-
     def gram(self) -> Floats:
         return np.asarray((self.array @ self.array.T).toarray())
 

@@ -27,6 +27,9 @@ class Sums:
     total: Floats
     gram: Floats
 
+    def __add__(self, other: "Sums") -> "Sums":
+        return Sums(self.count + other.count, self.total + other.total, self.gram + other.gram)
+
 
 class Moments(Reducer[Sums]):
     """Adds up the columns and their products."""
@@ -34,9 +37,6 @@ class Moments(Reducer[Sums]):
     def of_part(self, part: Part) -> Sums:
         columns = part.columns
         return Sums(int(np.count_nonzero(part.squares)), columns.total_column(), columns.gram())
-
-    def join(self, a: Sums, b: Sums) -> Sums:
-        return Sums(a.count + b.count, a.total + b.total, a.gram + b.gram)
 
 
 class Triangle(Reducer[Floats]):
@@ -149,9 +149,6 @@ class Sketch(Reducer[Floats]):
         begin = part.start - first * BLOCK
         return part.columns.applied_to(np.vstack(draws)[begin : begin + n])
 
-    def join(self, a: Floats, b: Floats) -> Floats:
-        return a + b
-
 
 @dataclass(frozen=True, eq=False)
 class PowerIteration(Reducer[Floats]):
@@ -161,9 +158,6 @@ class PowerIteration(Reducer[Floats]):
 
     def of_part(self, part: Part) -> Floats:
         return part.columns.applied_to(part.times(self.Q).T)
-
-    def join(self, a: Floats, b: Floats) -> Floats:
-        return a + b
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,8 @@ one pass adds up; an n × n matrix with the same products stands for M in method
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial, reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -69,7 +70,7 @@ class Products:
     bad: tuple[int, tuple[int, int] | None]
     negative: tuple[int, tuple[int, int] | None]
 
-    def joined(self, other: "Products") -> "Products":
+    def __add__(self, other: "Products") -> "Products":
         """Return what both blocks of rows give; `self` is of the rows that come first."""
         return Products(
             self.gram + other.gram,
@@ -120,8 +121,7 @@ def products_with(array: Any, Q: Floats, negative: Negative, kept: Ints | None) 
 def columns_of_rows(array: Any, columns: Ints, negative: Negative) -> Floats:
     """Return some columns, dense in float64; one pass over the rows."""
     found = each_block(array, lambda block, _: used_part(block, negative, columns).take(slice(None)))
-    with SingleBLAS():
-        return np.concatenate(compute(found))
+    return np.concatenate(compute(found))
 
 
 def extent_of_rows(array: Any, kept: Ints | None) -> tuple[float, float, int]:
@@ -135,7 +135,8 @@ def compute(tasks: list[Any]) -> Any:
     """Return the results of tasks."""
     import dask
 
-    return dask.compute(*tasks)  # type: ignore[attr-defined, no-untyped-call]
+    with SingleBLAS():  # here, so that the tasks of this process need not change it
+        return dask.compute(*tasks)  # type: ignore[attr-defined, no-untyped-call]
 
 
 def each_block(array: Any, function: Any, *arguments: Any) -> list[Any]:
@@ -157,25 +158,16 @@ def summed(array: Any, function: Any, *arguments: Any) -> Any:
     from dask import delayed  # type: ignore[attr-defined]
 
     results = each_block(array, function, *arguments)
-    together = delayed(joined, pure=False)
+    together = delayed(partial(reduce, add), pure=False)
     while len(results) > 1:
         results = [together(results[i : i + JOINED]) for i in range(0, len(results), JOINED)]
-    with SingleBLAS():
-        return compute(results)[0]
+    return compute(results)[0]
 
 
 def on_rows(function: Any, block: Any, *arguments: Any) -> Any:
     """Call a function of a block of rows, with BLAS on one thread: Dask has a task for every core."""
     with SingleBLAS(), np.errstate(all="ignore"):
         return function(as_in_memory(block), *arguments)
-
-
-def joined(results: list[Any]) -> Any:
-    """Return the sum of results."""
-    first, *others = results
-    for other in others:
-        first = first.joined(other) if isinstance(first, Products) else first + other
-    return first
 
 
 def used_part(block: Dense, negative: Negative, kept: Ints | None) -> Dense:

@@ -10,7 +10,7 @@ from sepnmf._parallel import SingleBLAS
 from sepnmf._typing import Floats, Ints
 from sepnmf._validation import computing_dtype, not_finite
 from sepnmf.matrix._dense import InMemory
-from sepnmf.matrix._passes import WIDEST, Block, Change, Reducer, join_chunks
+from sepnmf.matrix._passes import WIDEST, Block, Change, Reducer
 from sepnmf.matrix._reducers import first_position
 from sepnmf.matrix._sparse import as_in_memory
 
@@ -83,7 +83,8 @@ def boxed(result: Any) -> Any:
 
 def join_boxes(reducers: tuple[Reducer[Any], ...], boxes: list[Any]) -> Any:
     """Return the results of several chunks as those of one."""
-    return boxed(join_chunks(reducers, [box[0, 0] for box in boxes]))
+    by_reducer = zip(*(box[0, 0] for box in boxes), strict=True)
+    return boxed(tuple(reduce(each.join, found) for each, found in zip(reducers, by_reducer, strict=True)))
 
 
 def take_from_chunk(block: Block, indices: Ints) -> Floats:

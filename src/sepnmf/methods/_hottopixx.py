@@ -116,7 +116,8 @@ def hottopixx(
     # After columns are scaled to l1 norm one, all weights w are one.
     weights = np.abs(data).sum(axis=0, dtype=np.float64)
     programme = Programme(data / weights, p, max(noise, SLACK))
-    programme.add(columns=first_columns(programme.M, r), rows=[])
+    first, _ = successive_projections(programme.M, min(r, int(np.linalg.matrix_rank(programme.M))))
+    programme.add(columns=first.tolist(), rows=[])
     history: list[tuple[float, ...]] = []
     while True:
         objective = programme.solve()
@@ -145,12 +146,6 @@ def hottopixx(
         n_outer=len(history),
         history=dict(zip(names, np.array(history).T, strict=True)),
     )
-
-
-def first_columns(M: Floats, r: int) -> list[int]:
-    """SPA's columns, min(r, rank of M) of them."""
-    anchors, _ = successive_projections(M, min(r, int(np.linalg.matrix_rank(M))))
-    return [int(j) for j in anchors]
 
 
 class Programme:

@@ -98,15 +98,10 @@ class Method:
 
     def facts(self) -> dict[str, Any]:
         """Return what a table of methods shows."""
+        fields = ("summary", "use", "cost", "sparse", "square", "chunks", "stoppable")
         return {
             "method": self.name,
-            "summary": self.summary,
-            "use": self.use,
-            "cost": self.cost,
-            "sparse": self.sparse,
-            "square": self.square,
-            "chunks": self.chunks,
-            "stoppable": self.stoppable,
+            **{name: getattr(self, name) for name in fields},
             "required": list(self.required),
             "options": [name for name in self.options if name not in self.required],
         }

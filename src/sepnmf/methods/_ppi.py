@@ -40,9 +40,7 @@ def ppi_in_chunks(
     skewers = rng.standard_normal((n_skewers, U.shape[1]))
     ends, squares = M.scan(Extremes(U, skewers, rounding), Squares())
     counts = np.bincount(ends.indices.ravel(), minlength=n).astype(np.float64)
-    if (counts > 0).sum() < r:
-        raise ValueError(too_few_extremes(counts, n_skewers, r))
-    scores = purity_scores(counts, np.sqrt(concatenated(squares, n)))
+    scores = purity_scores(counts, np.sqrt(concatenated(squares, n)), n_skewers, r)
     return Selection(anchors=best_first(scores, r), scores=scores)
 
 
@@ -123,22 +121,21 @@ def ppi(
     U, _ = data.leading_left(min(r, *data.shape))
     X = np.asarray(data.times(U), dtype=np.float64)
     counts = count_extremes(X, n_skewers, rng, rounding=16 * data.eps)
-    if (counts > 0).sum() < r:
-        raise ValueError(too_few_extremes(counts, n_skewers, r))
-    scores = spread(purity_scores(counts, np.sqrt(data.squares)), kept, n)
+    scores = spread(purity_scores(counts, np.sqrt(data.squares), n_skewers, r), kept, n)
     return Selection(anchors=best_first(scores, r), scores=scores)
 
 
-def too_few_extremes(counts: Floats, n_skewers: int, r: int) -> str:
-    """What to say when fewer than r columns are extreme."""
-    return (
-        f"Only {int((counts > 0).sum())} column(s) of M were extreme along any of {n_skewers} skewers, got "
-        f"r={r}: raise n_skewers or ask for fewer anchors."
-    )
+def purity_scores(counts: Floats, lengths: Floats, n_skewers: int, r: int) -> Floats:
+    """Return the counts, of which at least r are not zero, with a part that decides between equal ones only.
 
-
-def purity_scores(counts: Floats, lengths: Floats) -> Floats:
-    """Counts are whole numbers, so half of a relative length decides between equal ones only."""
+    Counts are whole numbers, so half of a relative length does that.
+    """
+    extreme = int((counts > 0).sum())
+    if extreme < r:
+        raise ValueError(
+            f"Only {extreme} column(s) of M were extreme along any of {n_skewers} skewers, got r={r}: raise "
+            "n_skewers or ask for fewer anchors."
+        )
     return np.asarray(counts + lengths / (2 * lengths.max()))
 
 

@@ -157,7 +157,8 @@ def enclosing_ellipsoid(Y: Floats, first: Ints, tol: float, max_iter: int) -> tu
         steps += taken
         active, weights = active[weights > 0], weights[weights > 0]
         S = (Y[:, active] * weights) @ Y[:, active].T
-        outside = squared_lengths(S, Y) / r - 1
+        Z = linalg.solve_triangular(np.linalg.cholesky(S), Y, lower=True)
+        outside = np.einsum("ij,ij->j", Z, Z) / r - 1  # of every column, yᵀS⁻¹y against its bound
         worst = best_first(outside, 10 * r)
         worst = worst[outside[worst] > tol]
         worst = worst[~np.isin(worst, active)]
@@ -194,9 +195,3 @@ def design_weights(Y: Floats, weights: Floats, tol: float, max_iter: int) -> tup
         u *= 1 - beta
         u[j] = u[j] + beta if beta > all_of_it else 0
     return u, max_iter, False
-
-
-def squared_lengths(S: Floats, Y: Floats) -> Floats:
-    """Every column's yᵀS⁻¹y."""
-    Z = linalg.solve_triangular(np.linalg.cholesky(S), Y, lower=True)
-    return np.asarray(np.einsum("ij,ij->j", Z, Z))

@@ -348,6 +348,5 @@ class Projections(WorkingSetChoice):
                 rest -= np.outer(q, q @ rest)
             values = np.einsum("ij,ij->j", rest, rest)
             taken = self.anchors[step] if step < len(self.anchors) else -1
-            farther = (values > top + rounding) | ((values >= top - rounding) & (held.indices < taken))
-            found.note(step, values, held, farther & free, float(rounding))
+            found.compare(step, values, held, free, top, taken, rounding)
         return found

@@ -11,13 +11,7 @@ def affine_view(M: InMemory, r: int, *, method: str) -> Floats:
     """Return coordinates on r − 1 ≥ 1 principal directions, and a last one that is their largest length."""
     centre = M.mean_column()
     U, sigma = M.leading_left(min(r - 1, *M.shape), centre)
-    size = float(np.hypot(sigma[0], np.sqrt(M.shape[1]) * np.linalg.norm(centre)))
-    rank = numerical_rank(sigma, M, size)
-    if rank < r - 1:
-        raise ValueError(
-            f"The columns of M span an affine space of dimension {rank}, so {method} can find at most "
-            f"{rank + 1} anchor(s), got r={r}: ask for fewer."
-        )
+    check_affine_dimension(sigma, centre, M.shape, M.eps, r, method)
     X = np.asarray(M.times(U), dtype=np.float64)
     X -= (U.T @ centre)[:, None]
     return np.vstack([X, np.full(X.shape[1], column_lengths(X).max())])
@@ -82,15 +76,28 @@ def column_lengths(X: Floats) -> Floats:
 def signal_subspace(M: InMemory, r: int, *, method: str) -> tuple[Floats, Floats, Floats]:
     """Return U, UᵀM and the r largest singular values of M, U being the left singular vectors of these."""
     U, sigma = M.leading_left(min(r, *M.shape))
-    rank = numerical_rank(sigma, M, float(sigma[0]))
+    check_dimension(sigma, M.shape, M.eps, r, method)
+    return U, np.asarray(M.times(U), dtype=np.float64), sigma
+
+
+def check_dimension(sigma: Floats, shape: tuple[int, int], eps: float, r: int, method: str) -> None:
+    """Refuse columns that span fewer than r dimensions, by their singular values."""
+    rank = int((sigma > max(shape) * eps * float(sigma[0])).sum())
     if rank < r:
         raise ValueError(
             f"M has numerical rank {rank}, so {method} can find at most {rank} anchor(s), got r={r}: "
             "ask for fewer."
         )
-    return U, np.asarray(M.times(U), dtype=np.float64), sigma
 
 
-def numerical_rank(sigma: Floats, M: InMemory, size: float) -> int:
-    """Return the number of singular values that are more than rounding errors in a matrix of norm `size`."""
-    return int((sigma > max(M.shape) * M.eps * size).sum())
+def check_affine_dimension(
+    sigma: Floats, centre: Floats, shape: tuple[int, int], eps: float, r: int, method: str
+) -> None:
+    """Refuse columns whose affine hull has fewer than r − 1 dimensions, by their singular values about it."""
+    size = float(np.hypot(sigma[0], np.sqrt(shape[1]) * np.linalg.norm(centre)))
+    rank = int((sigma > max(shape) * eps * size).sum())
+    if rank < r - 1:
+        raise ValueError(
+            f"The columns of M span an affine space of dimension {rank}, so {method} can find at most "
+            f"{rank + 1} anchor(s), got r={r}: ask for fewer."
+        )

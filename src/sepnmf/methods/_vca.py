@@ -22,6 +22,8 @@ from sepnmf.methods._method import method
 from sepnmf.methods._spa import Projections
 from sepnmf.methods._subspace import (
     affine_view,
+    check_affine_dimension,
+    check_dimension,
     first_largest,
     longest_column,
     nonzero_columns,
@@ -273,18 +275,17 @@ class Vertices(WorkingSetChoice):
 
         `eps` is the precision of the data.
         """
-        r = len(draws)
+        r, shape = len(draws), (len(seen.vectors), seen.count)
         held = held.at(np.flatnonzero(held.columns.any(axis=0)))
         if projective:
-            check_dimension(seen.sigma, float(seen.sigma[0]), seen, r, r, eps)
+            check_dimension(seen.sigma, shape, eps, r, "VCA")
             U = seen.vectors[:, :r]
             X = U.T @ held.columns
             centre, height = U.T @ seen.centre, 0.0
             depth = centre @ X
             projective = bool(depth.min(initial=np.inf) > EPS * depth.max(initial=0.0))
         if not projective:
-            size = float(np.hypot(seen.centred_sigma[0], np.sqrt(seen.count) * np.linalg.norm(seen.centre)))
-            check_dimension(seen.centred_sigma, size, seen, r - 1, r, eps)
+            check_affine_dimension(seen.centred_sigma, seen.centre, shape, eps, r, "VCA")
             U = seen.centred_vectors[:, : r - 1]
             centre = U.T @ seen.centre
             X = U.T @ held.columns - centre[:, None]
@@ -324,24 +325,6 @@ class Vertices(WorkingSetChoice):
         found.note(0, misplaced, held, misplaced >= 0, 0.0)
         reach = np.abs(self.directions @ Y)
         for k, (top, rounding) in enumerate(zip(self.tops, self.roundings[1:], strict=True)):
-            nearly = (reach[k] >= top - rounding) & (held.indices < self.anchors[k])
-            farther = (reach[k] > top + rounding) | nearly
-            free = ~np.isin(held.indices, self.anchors[: k + 1])
-            found.note(k + 1, reach[k], held, farther & free & (misplaced < 0), float(rounding))
+            free = ~np.isin(held.indices, self.anchors[:k]) & (misplaced < 0)
+            found.compare(k + 1, reach[k], held, free, top, self.anchors[k], rounding)
         return found
-
-
-def check_dimension(sigma: Floats, size: float, seen: Spectrum, needed: int, r: int, eps: float) -> None:
-    """Refuse columns of too few dimensions, in the words used for data in memory."""
-    rank = int((sigma > max(len(seen.vectors), seen.count) * eps * size).sum())
-    if rank >= needed:
-        return
-    if needed == r:
-        raise ValueError(
-            f"M has numerical rank {rank}, so VCA can find at most {rank} anchor(s), got r={r}: "
-            "ask for fewer."
-        )
-    raise ValueError(
-        f"The columns of M span an affine space of dimension {rank}, so VCA can find at most "
-        f"{rank + 1} anchor(s), got r={r}: ask for fewer."
-    )

@@ -34,6 +34,16 @@ class Violations:
             k = places[np.argmax(values[places] >= values[places].max() - rounding)]
             self.steps[step] = Ranked(values[[k]], held.indices[[k]], held.columns[:, [k]])
 
+    def compare(
+        self, step: int, values: Floats, held: Held, free: Any, top: float, taken: int, rounding: float
+    ) -> None:
+        """Note that of the free columns whose value is larger than `top`, that of the column taken.
+
+        Of columns with the same value, the first should have been taken.
+        """
+        larger = (values > top + rounding) | ((values >= top - rounding) & (held.indices < taken))
+        self.note(step, values, held, larger & free & (held.indices != taken), rounding)
+
 
 @dataclass(eq=False)
 class Examined:

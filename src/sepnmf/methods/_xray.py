@@ -351,16 +351,9 @@ class Rays(WorkingSetChoice):
             values = np.einsum("ij,ij->j", beyond, beyond) + self.misfit(held.columns.T @ self.basis, k)
             free = ~np.isin(held.indices, self.anchors[:k])
             looked_from = self.seen_from[k] if k < len(self.seen_from) else -1
-            self.compare(found, 2 * k, values, held, free, float(top), looked_from)
+            found.compare(2 * k, values, held, free, top, looked_from, self.roundings[2 * k])
             if k < len(self.anchors):
                 gains = (self.residuals[:, k] @ held.columns) / sums
-                self.compare(found, 2 * k + 1, gains, held, free, float(self.gains[k]), self.anchors[k])
+                step, anchor = 2 * k + 1, self.anchors[k]
+                found.compare(step, gains, held, free, self.gains[k], anchor, self.roundings[step])
         return found
-
-    def compare(
-        self, found: Violations, step: int, values: Floats, held: Held, free: Any, top: float, taken: int
-    ) -> None:
-        """Note columns whose value is larger than that of the column taken."""
-        rounding = float(self.roundings[step])
-        larger = (values > top + rounding) | ((values >= top - rounding) & (held.indices < taken))
-        found.note(step, values, held, larger & free & (held.indices != taken), rounding)

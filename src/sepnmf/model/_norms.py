@@ -141,18 +141,77 @@ class Norm(ABC):
 
 
 class SumOverRows(Norm):
-    """A norm that is a sum over the rows, and is computed a block of rows at a time to save memory."""
+    """A norm that is a sum over the rows, and is computed a block of rows at a time to save memory.
+
+    The rows of Ω are independent, too: `on_omega` is a kernel that writes the proximal map V(τ) of τ‖·‖ + I_Ω
+    row by row, and sums up its norm s(τ) and the derivative s'(τ).
+    """
+
+    on_omega: ClassVar[Callable[..., None]]
 
     def value(self, A: Floats) -> float:
         """Return the norm of `A`."""
         parts = (A[first : first + BLOCK] for first in range(0, len(A), BLOCK))
         return float(sum(super(SumOverRows, self).value(part) for part in parts))
 
+    def prox_omega(
+        self,
+        A: Floats,
+        gamma: float,
+        p: float,
+        weights: Floats,
+        warm_start: WarmStart,
+        workers: Workers,
+        V: Floats,
+    ) -> float:
+        """Write the proximal map of γ‖·‖^p + I_Ω at `A` into V: V(τ) with τ = pγs(τ)^(p−1); return s.
+
+        s decreases with τ, so log τ − log(pγ) − (p−1) log s(τ) increases in log τ with slope at least one.
+        Its root is found by Newton's method in log τ, with bisection when a step leaves the bracket.
+        """
+
+        def apply(tau: float) -> tuple[float, float]:
+            size, slope, *_ = workers.run(self.on_omega, A, tau, weights, warm_start.diag, V).tolist()
+            return size, slope
+
+        if p == 1:
+            return apply(gamma)[0]
+        size, _ = apply(0.0)
+        if size == 0.0:
+            return size
+        log_c = np.log(p) + np.log(gamma)
+        # Above the largest magnitude s is zero; s(τ) ≤ s(0) gives another upper bound on τ.
+        low, high = 0.0, float(np.abs(A).max()) * np.sqrt(A.shape[1])
+        log_bound = log_c + (p - 1) * np.log(size)
+        if log_bound < np.log(high):
+            high = float(np.exp(log_bound))
+        if high == 0.0:  # the threshold is too small to be represented: V is the projection
+            return size
+        tau = warm_start.tau if low < warm_start.tau < high else high
+        for _ in range(300):
+            size, slope = apply(tau)
+            error = np.log(tau) - log_c - (p - 1) * np.log(size) if size > 0 else np.inf
+            if error > 0:
+                high = tau
+            else:
+                low = tau
+            new = tau * np.exp(-error / (1 - (p - 1) * tau * slope / size)) if size > 0 else low
+            if not low < new < high:
+                if abs(error) <= 1e-14:
+                    break
+                new = np.sqrt(low) * np.sqrt(high) if 0 < 4 * low < high else 0.5 * (low + high)
+            if abs(new - tau) <= 2e-16 * tau or not low < new < high:
+                break
+            tau = float(new)
+        warm_start.tau = tau
+        return size
+
 
 class EntrywiseNorm(SumOverRows):
     """‖A‖₁, the sum of the absolute entries."""
 
     name = "l1"
+    on_omega = staticmethod(omega.project)  # P_Ω(A − τ): on Ω the norm is the sum of the entries
 
     def split(self, A: Floats) -> Split:
         """Absolute entries, attached to signs."""
@@ -190,19 +249,6 @@ class EntrywiseNorm(SumOverRows):
                 break  # nearly all of the entries' sum is removed, and the rest would be inaccurate
             tau, last = kept * (math.exp(log_kappa + (p - 1) * u) / k), k
         return super().shrinkage(point, gamma, p, form, warm_start)
-
-    def prox_omega(
-        self,
-        A: Floats,
-        gamma: float,
-        p: float,
-        weights: Floats,
-        warm_start: WarmStart,
-        workers: Workers,
-        V: Floats,
-    ) -> float:
-        """P_Ω(A − τ): on Ω the norm is the sum of the entries, so its power has gradient τ = pγs^(p−1)."""
-        return solve_threshold(omega.project, A, gamma, p, weights, warm_start, workers, V)
 
 
 class NuclearNorm(Norm):
@@ -248,6 +294,7 @@ class RowNorm(SumOverRows):
     """Σ_i ‖A_i:‖₂, the sum of the Euclidean norms of the rows."""
 
     name = "rows"
+    on_omega = staticmethod(omega.shrink_rows)
 
     def split(self, A: Floats) -> Split:
         """Norms of rows, attached to their directions."""
@@ -262,19 +309,6 @@ class RowNorm(SumOverRows):
         lengths = point.row_lengths()
         short, size = shrink_vector(lengths, gamma, p, form, len(lengths))
         return Shrinkage(factors=short / np.where(lengths > 0, lengths, 1), size=size)
-
-    def prox_omega(
-        self,
-        A: Floats,
-        gamma: float,
-        p: float,
-        weights: Floats,
-        warm_start: WarmStart,
-        workers: Workers,
-        V: Floats,
-    ) -> float:
-        """Separate proximal maps of the rows, at the threshold τ = pγs^(p−1), s = Σ_i ‖V_i:‖₂."""
-        return solve_threshold(omega.shrink_rows, A, gamma, p, weights, warm_start, workers, V)
 
 
 NORMS: dict[str, Norm] = {norm.name: norm for norm in (EntrywiseNorm(), NuclearNorm(), RowNorm())}
@@ -325,56 +359,3 @@ def printed_threshold(total: float, gamma: float, p: float, k: int) -> float:
                 f'p must be 1, 2, 3 or 4 with the paper\'s formula, got {p!r}: "exact" takes any p ≥ 1.'
             )
         return float(p * gamma * g ** (p - 1))
-
-
-def solve_threshold(
-    kernel: Callable[..., None],
-    A: Floats,
-    gamma: float,
-    p: float,
-    weights: Floats,
-    warm_start: WarmStart,
-    workers: Workers,
-    V: Floats,
-) -> float:
-    """Solve τ = pγs(τ)^(p−1), where the kernel writes V(τ) and computes s(τ) and s'(τ); return s.
-
-    s decreases with τ, so log τ − log(pγ) − (p−1) log s(τ) increases in log τ with slope at least one. Its
-    root is found by Newton's method in log τ, with bisection when a step leaves the bracket.
-    """
-
-    def apply(tau: float) -> tuple[float, float]:
-        size, slope, *_ = workers.run(kernel, A, tau, weights, warm_start.diag, V).tolist()
-        return size, slope
-
-    if p == 1:
-        return apply(gamma)[0]
-    size, _ = apply(0.0)
-    if size == 0.0:
-        return size
-    log_c = np.log(p) + np.log(gamma)
-    # Above the largest magnitude s is zero; s(τ) ≤ s(0) gives another upper bound on τ.
-    low, high = 0.0, float(np.abs(A).max()) * np.sqrt(A.shape[1])
-    log_bound = log_c + (p - 1) * np.log(size)
-    if log_bound < np.log(high):
-        high = float(np.exp(log_bound))
-    if high == 0.0:  # the threshold is too small to be represented: V is the projection
-        return size
-    tau = warm_start.tau if low < warm_start.tau < high else high
-    for _ in range(300):
-        size, slope = apply(tau)
-        error = np.log(tau) - log_c - (p - 1) * np.log(size) if size > 0 else np.inf
-        if error > 0:
-            high = tau
-        else:
-            low = tau
-        new = tau * np.exp(-error / (1 - (p - 1) * tau * slope / size)) if size > 0 else low
-        if not low < new < high:
-            if abs(error) <= 1e-14:
-                break
-            new = np.sqrt(low) * np.sqrt(high) if 0 < 4 * low < high else 0.5 * (low + high)
-        if abs(new - tau) <= 2e-16 * tau or not low < new < high:
-            break
-        tau = float(new)
-    warm_start.tau = tau
-    return size

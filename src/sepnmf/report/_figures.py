@@ -37,14 +37,6 @@ class Curve:
     on: bool = True
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A vertical line with a label."""
-
-    x: float
-    label: str
-
-
 def line_chart(
     identity: str,
     title: str,
@@ -53,14 +45,17 @@ def line_chart(
     curves: Sequence[Curve],
     x_axis: Axis,
     y_axis: Axis,
-    mark: Mark | None = None,
+    mark: tuple[float, str] | None = None,
 ) -> Markup:
-    """Return a chart of curves over common, increasing abscissas, with a table of the values below."""
+    """Return a chart of curves over common, increasing abscissas, with a table of the values below.
+
+    `mark` is the abscissa of a vertical line, and its label.
+    """
     block = {
         "x": {"label": x_axis.label, "integer": x_axis.integer},
         "y": {"label": y_axis.label, "log": y_axis.log},
         "series": [series(x, curve) for curve in curves],
-        "mark": None if mark is None else {"x": mark.x, "label": mark.label},
+        "mark": None if mark is None else dict(zip(("x", "label"), mark, strict=True)),
     }
     if len(x) > LONGEST:
         caption += f" Drawn from the extremes in {BINS} bins; ≈ marks a value from beside the cursor."
@@ -113,14 +108,12 @@ def values_table(title: str, x: Floats, curves: Sequence[Curve], x_label: str) -
 
 
 def cards(found: Sequence[Card]) -> Markup:
-    """Return one card per anchor, with one or more lists."""
-    return element("div", (card(title, lists) for title, lists in found), class_="cards")
-
-
-def card(title: str, lists: Sequence[tuple[str, Markup]]) -> Markup:
-    """Return the lists of one anchor, each below its heading."""
-    parts = (group(element("h5", heading), items) for heading, items in lists)
-    return element("section", element("h4", name(title)), parts, class_="card")
+    """Return one card per anchor, with one or more lists, each below its heading."""
+    made = []
+    for title, lists in found:
+        parts = (group(element("h5", heading), items) for heading, items in lists)
+        made.append(element("section", element("h4", name(title)), parts, class_="card"))
+    return element("div", made, class_="cards")
 
 
 def bar_list(items: Weighted, *, bars: bool = True) -> Markup:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from sepnmf._overview import doubts
-from sepnmf.io._cubes import replacing
+from sepnmf.io._filling import replacing
 from sepnmf.report._anchors import FEW, anchors, bars_start, maps
 from sepnmf.report._contents import Contents
-from sepnmf.report._figures import Axis, Curve, Mark, line_chart
+from sepnmf.report._figures import Axis, Curve, line_chart
 from sepnmf.report._markup import Markup, asset, element, group, name
 from sepnmf.report._tables import bar_cell, definitions, head, head_cell, number_cell, row, table, text_cell
 from sepnmf.report._values import baseline, shown
@@ -194,7 +194,7 @@ def curve(contents: Contents) -> Markup:
     x = np.asarray(values["r"], dtype=float)
     axes = Axis("number of anchors r", integer=True), Axis("unexplained", log=False)
     return line_chart(
-        "residuals", "Unexplained, against the number of anchors", text, x, curves, *axes, Mark(r, f"r = {r}")
+        "residuals", "Unexplained, against the number of anchors", text, x, curves, *axes, (r, f"r = {r}")
     )
 
 

@@ -18,7 +18,6 @@ from sepnmf.report._png import (
     data_uri,
     levels,
     palette_text,
-    scale_uri,
     stretched,
 )
 from sepnmf.report._values import finite_range, shown
@@ -85,13 +84,10 @@ def gallery(
     """
     own = [Scale.of(image, from_zero=common) for image in images]
     scales = [common_scale(own)] * len(own) if common else own
-    pictures = [
-        Picture.of(image, palette, scale, other)
-        for image, scale, other in zip(images, scales, own, strict=True)
-    ]
+    pictures = [coloured(image, palette, *both) for image, *both in zip(images, scales, own, strict=True)]
     large = view(
         element("strong", name(names[0]), class_="chosen"),
-        frame(images[0].shape, image_of(pictures[0].uri, f"{what} of anchor {names[0]}")),
+        frame(images[0].shape, image_of(pictures[0][0], f"{what} of anchor {names[0]}")),
         scale_bar(scales[0], palette, missing=any_missing(images)),
         images[0].shape,
         full_shape,
@@ -103,17 +99,19 @@ def gallery(
             "li",
             element(
                 "button",
-                thumbnail(image, picture.uri),
+                thumbnail(image, uri),
                 element("span", name(label)),
                 type="button",
                 aria_pressed="true" if i == 0 else "false",
                 data_low=scale.low,
                 data_high=scale.high,
                 data_ends="|".join(scale.ends),
-                data_palette=picture.other_palette if common else None,
+                data_palette=other_palette if common else None,
             ),
         )
-        for i, (image, picture, scale, label) in enumerate(zip(images, pictures, own, names, strict=True))
+        for i, (image, (uri, other_palette), scale, label) in enumerate(
+            zip(images, pictures, own, names, strict=True)
+        )
     )
     return element(
         "div",
@@ -124,20 +122,15 @@ def gallery(
     )
 
 
-@dataclass(frozen=True)
-class Picture:
-    """An image on one colour scale, and the palette that puts it on another."""
+def coloured(image: Floats, palette: Palette, scale: Scale, other: Scale) -> tuple[str, str]:
+    """Return an image on one colour scale, and the palette that puts it on another.
 
-    uri: str
-    other_palette: str
-
-    @classmethod
-    def of(cls, image: Floats, palette: Palette, scale: Scale, other: Scale) -> "Picture":
-        """Colour an image; its levels span its own values, so that either scale shows them all."""
-        least, largest = finite_range(image)
-        span = max(least, min(scale.low, other.low)), min(largest, max(scale.high, other.high))
-        here, there = (stretched(palette, span, each.low, each.high) for each in (scale, other))
-        return cls(data_uri(levels(image, *span), here), palette_text(there))
+    Its levels span its own values, so that either scale shows them all.
+    """
+    least, largest = finite_range(image)
+    span = max(least, min(scale.low, other.low)), min(largest, max(scale.high, other.high))
+    here, there = (stretched(palette, span, each.low, each.high) for each in (scale, other))
+    return data_uri(levels(image, *span), here), palette_text(there)
 
 
 def value_map(title: str, image: Floats, palette: Palette, full_shape: tuple[int, int]) -> Markup:
@@ -236,10 +229,11 @@ def view(
 
 def scale_bar(scale: Scale, palette: Palette, *, missing: bool) -> Markup:
     """Return a colour bar with the numbers at its ends, and a key for missing values if there are any."""
+    every_level = np.arange(MISSING, dtype=np.uint8)[None, :]
     return element(
         "div",
         element("span", scale.ends[0], class_="low"),
-        element("img", src=scale_uri(palette), alt="Colour scale, from low to high"),
+        element("img", src=data_uri(every_level, colours(palette)), alt="Colour scale, from low to high"),
         element("span", scale.ends[1], class_="high"),
         NO_DATA if missing else None,
         class_="scale",

@@ -90,8 +90,3 @@ def palette_text(table: Colours) -> str:
     three, so that a script can exchange the palette without reading the file.
     """
     return base64.b64encode(chunk(b"PLTE", table.tobytes())).decode()
-
-
-def scale_uri(palette: Palette) -> str:
-    """Return an image of the levels of a palette, from left to right, as a data URI."""
-    return data_uri(np.arange(MISSING, dtype=np.uint8)[None, :], colours(palette))
