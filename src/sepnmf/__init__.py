@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sepnmf.registry import METHODS, select
     from sepnmf.selection import Selection
     from sepnmf.text import cooccurrence
-    from sepnmf.tuning import RankEstimate, auto, estimate_rank, tuned_admm
+    from sepnmf.tuning import RankEstimate, Stability, auto, estimate_rank, stability, tuned_admm
 
 __version__ = "0.1.0.dev0"
 
@@ -41,11 +41,13 @@ _HOME = {
     "RankEstimate": "tuning",
     "Selection": "selection",
     "SeparableNMF": "estimators",
+    "Stability": "tuning",
     "auto": "tuning",
     "cooccurrence": "text",
     "estimate_rank": "tuning",
     "nnls": "least_squares",
     "select": "registry",
+    "stability": "tuning",
     "tuned_admm": "tuning",
 }
 _ROOMS = ("datasets", "io", "matrix", "methods", "metrics", "model", "report", "text", "tuning")
@@ -56,6 +58,7 @@ __all__ = [
     "RankEstimate",
     "Selection",
     "SeparableNMF",
+    "Stability",
     "admm",
     "auto",
     "cooccurrence",
@@ -81,6 +84,7 @@ __all__ = [
     "smoothed_vca",
     "snpa",
     "spa",
+    "stability",
     "text",
     "tuned_admm",
     "tuning",
