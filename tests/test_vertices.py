@@ -65,7 +65,7 @@ def test_compiled_weights_are_those_of_plain_python():
     results = []
     for run in (kernels.weigh, kernels.weigh.py_func):
         H, E = np.zeros((10, 3)), np.empty(10)
-        run(G, B, squares, owner, H, E)
+        run(G, B, squares, owner, H, E, 0, 10, np.empty(0))
         results.append((H, E))
     for a, b in zip(*results, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-14)

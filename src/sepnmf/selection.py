@@ -43,6 +43,11 @@ class Selection:
         With `select(…, refine=True)`: the criterion, its values before and after, and the exchanges.
     names : tuple of str or None
         Names of the anchors, if the container of M has names for its columns.
+    vertices : ndarray of shape (m, r) or None
+        From `auto`: what the pure columns look like without noise, estimated from all columns, in the order
+        of `anchors` and scaled like these. None from other methods and for data in chunks.
+    spread : ndarray of shape (m, r) or None
+        Standard errors of the entries of `vertices`; NaN where they cannot be estimated.
     """
 
     anchors: Ints
@@ -57,6 +62,8 @@ class Selection:
     seconds: float = 0.0
     refinement: dict[str, Any] | None = None
     names: tuple[str, ...] | None = None
+    vertices: Floats | None = None
+    spread: Floats | None = None
 
     def take(self, M: Any) -> Any:
         """Return the anchors' columns, best first, in a container of the same kind as M.

@@ -1,7 +1,6 @@
 """The criterion that a problem calls for, and descent on it from given anchors.
 
-- White noise, few columns: the likelihood of the anchors.
-- White noise, many columns: the residual in the r leading coordinates, where most of the noise is gone.
+- Noise: the likelihood of the anchors, on a weighted sample of many columns.
 - Misfit: the residual of nonnegative least squares.
 """
 
@@ -13,7 +12,9 @@ import numpy as np
 from sepnmf._descent._exchange import exchange_anchors
 from sepnmf._descent._likelihood import VertexModel
 from sepnmf._descent._problem import Problem
-from sepnmf._typing import Ints
+from sepnmf._typing import Floats, Ints
+
+SLOW = 100_000  # columns times squared anchors, from which on weights take longer than to wake a thread
 
 
 class Improved(NamedTuple):
@@ -32,31 +33,49 @@ Improve = Callable[[Ints], Improved]
 
 def descent(problem: Problem) -> Improve:
     """The function that improves anchors of this problem, on the criterion that the problem calls for."""
-    if problem.noise is not None and problem.is_small:
-        return likelihood_descent(problem, problem.noise)
-    return residual_descent(problem)
+    return residual_descent(problem) if problem.noise is None else likelihood_descent(problem)
 
 
-def likelihood_descent(problem: Problem, noise: float) -> Improve:
+def likelihood_descent(problem: Problem) -> Improve:
     """Descent on the likelihood of the anchors, of data scaled to ‖X‖_F = 1."""
-    scale = float(np.linalg.norm(problem.X))
-    model = VertexModel(problem.X / scale, noise / scale**2)
+    assert problem.noise is not None
+    pool, weights = problem.working_set()
 
     def improve(start: Ints) -> Improved:
-        got = model.descend(start)
-        return Improved("likelihood", got.first, got.best.J, got.n_moves, got.best.anchors, got.settled)
+        columns = np.union1d(pool, start)
+        counts = np.ones(len(columns))
+        counts[np.searchsorted(columns, pool)] = weights
+        got = vertex_model(problem, columns, counts).descend(np.searchsorted(columns, start))
+        anchors = columns[got.best.anchors]
+        return Improved("likelihood", got.first, got.best.J, got.n_moves, anchors, got.settled)
 
     return improve
 
 
+def vertex_model(problem: Problem, columns: Ints, counts: Floats) -> VertexModel:
+    """The likelihood of anchors among these columns, of which each stands for `counts`, for ‖X‖_F = 1."""
+    noise = problem.noise
+    assert noise is not None
+    X: Floats = problem.X[:, columns]
+    precision: Floats = np.ones(len(columns))
+    if noise.brightness is not None:
+        X, precision = X / noise.brightness[columns], noise.brightness[columns] ** 2
+    unit = 1 / float(np.sqrt(np.einsum("j,ij,ij->", precision * counts, X, X)))
+    return VertexModel(
+        X,
+        noise.variance,
+        unit=unit,
+        height=problem.data.height,
+        counts=counts,
+        precision=precision,
+        candidates=np.asarray(problem.choice[:, columns].any(axis=0)),
+        n_jobs=problem.n_jobs if len(columns) * problem.r**2 >= SLOW else 1,
+    )
+
+
 def residual_descent(problem: Problem) -> Improve:
-    """Descent on the residual of a weighted sample of the columns; with noise, in the leading coordinates."""
-    if problem.noise is None:
-        criterion = "residual"
-        X, choice = problem.columns_and_candidates()
-    else:
-        criterion = "residual in the leading coordinates"
-        X, choice = problem.leading_columns_and_candidates()
+    """Descent on the residual of a weighted sample of the columns."""
+    X, choice = problem.columns_and_candidates()
     sample, weights = problem.weighted_sample()
     D = X.part(sample)
     pool = problem.candidates()
@@ -66,6 +85,6 @@ def residual_descent(problem: Problem) -> Improve:
         place = np.searchsorted(candidates, start)
         got = exchange_anchors(D, choice.part(candidates), place, weights, n_jobs=problem.n_jobs)
         anchors = candidates[got.anchors]
-        return Improved(criterion, got.start, got.residual, got.n_exchanges, anchors, settled=True)
+        return Improved("residual", got.start, got.residual, got.n_exchanges, anchors, settled=True)
 
     return improve

@@ -20,7 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sepnmf._kernels import vertices as kernels
-from sepnmf._typing import Floats, Ints
+from sepnmf._parallel import Workers
+from sepnmf._typing import Bools, Floats, Ints
+from sepnmf.least_squares import misfits_from_products
 
 PRICE = 4.0  # κ
 STEPS, SETTLED = 300, 1e-7  # most steps of a fit, and the relative decrease of J at which it ends
@@ -28,7 +30,14 @@ TRIAL_STEPS, TRIAL_SETTLED = 15, 1e-6  # the same for a first look at an exchang
 NEAR = 2  # columns tried in place of each anchor: the nearest to its vertex, and as many explained worst
 FINALISTS = 5  # exchanges that are fitted to the end
 LEAST_GAIN = 1e-7
+EXACT = 1e-14  # of the squared norm of the data: a J that no exchange can lower by anything but rounding
 MOST_WORK = 3e9  # multiplications of a descent, some seconds; with many anchors it would take longer
+OVERHEAD = 2e5  # multiplications that take as long as what a step costs besides them
+# With noise of variance σ², a near column is tried in place of an anchor if it costs at most so many σ² more.
+HOPELESS = 300.0
+# A column that is explained badly is tried in place of an anchor of which the other vertices leave at most so
+# many times as much.
+DISPENSABLE = 10.0
 
 
 class Vertices(NamedTuple):
@@ -50,12 +59,50 @@ class Descent(NamedTuple):
 
 
 class VertexModel:
-    """J for data M and the variance of their noise; descent on J."""
+    """J for data M and the variance of their noise; descent on J.
 
-    def __init__(self, M: Floats, noise: float) -> None:
-        self.Mt = np.ascontiguousarray(M.T)
+    Parameters
+    ----------
+    M : ndarray of shape (m, n)
+        Columns, or their coordinates along leading directions.
+    noise : float
+        σ².
+    unit : float, default 1
+        What the columns are multiplied by, so that J has a range that tolerances can be relative to.
+    height : int, optional
+        Number of rows of the columns, if M has coordinates.
+    counts : ndarray of shape (n,), optional
+        How many columns each column represents.
+    precision : ndarray of shape (n,), optional
+        The variance of the noise in a column is σ² divided by this.
+    candidates : ndarray of bool of shape (n,), optional
+        Columns that may be anchors.
+    n_jobs : int, optional
+        Threads, by default all cores.
+    """
+
+    def __init__(
+        self,
+        M: Floats,
+        noise: float,
+        *,
+        unit: float = 1.0,
+        height: int | None = None,
+        counts: Floats | None = None,
+        precision: Floats | None = None,
+        candidates: Bools | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.unit = unit
+        self.Mt = np.ascontiguousarray(unit * M.T)
         self.squares = np.einsum("ij,ij->i", self.Mt, self.Mt)
-        self.price = PRICE * M.shape[0] * noise
+        self.precision = np.ones(len(self.Mt)) if precision is None else precision
+        self.weights = self.precision if counts is None else self.precision * counts
+        self.total = float(self.weights @ self.squares)
+        self.barred = None if candidates is None or candidates.all() else ~candidates
+        self.noise = unit**2 * noise
+        self.price = PRICE * (len(M) if height is None else height) * self.noise
+        self.workers = Workers(len(self.Mt), n_jobs)
         self.work = 0.0
 
     def start(self, anchors: Ints) -> Vertices:
@@ -73,36 +120,48 @@ class VertexModel:
         anchors, W, H, last = at.anchors, at.W.copy(), at.H.copy(), np.inf
         owner = np.full(len(H), -1)
         owner[anchors] = np.arange(len(anchors))
-        E, total = np.empty(len(H)), float(self.squares.sum())
-        Q = H.T @ H
+        E, w = np.empty(len(H)), self.weights[:, None]
+        Q = (w * H).T @ H
         for _ in range(steps):
-            self.work += len(H) * len(anchors) * (len(W) + 4 * len(anchors))
-            kernels.weigh(W.T @ W + self.price * np.linalg.inv(Q), self.Mt @ W, self.squares, owner, H, E)
-            Q, MH = H.T @ H, self.Mt.T @ H
+            self.work += len(H) * len(anchors) * (len(W) + 4 * len(anchors)) + OVERHEAD
+            G = W.T @ W + self.price * np.linalg.inv(Q)
+            self.workers.run(kernels.weigh, G, self.Mt @ W, self.squares, owner, H, E)
+            weighted = w * H
+            Q, MH = weighted.T @ H, self.Mt.T @ weighted
             W = np.linalg.solve(Q, MH.T).T.copy()
-            J = total - float(np.vdot(W, MH)) + self.price * float(np.linalg.slogdet(Q)[1])
-            if last - J <= settled * abs(J):
+            J = self.total - float(np.vdot(W, MH)) + self.price * float(np.linalg.slogdet(Q)[1])
+            J += float(self.vagueness(len(anchors))[anchors].sum())
+            if last - J <= settled * abs(J) or abs(J) <= EXACT * self.total:
                 break
             last = J
         return Vertices(anchors, W, H, J)
 
     def costs(self, at: Vertices) -> tuple[Floats, Floats]:
-        """What it takes, to first order, to make column j the anchor of vertex k; each column's misfit."""
-        G = at.W.T @ at.W + self.price * np.linalg.inv(at.H.T @ at.H)
+        """What it takes, to first order, to make column j the anchor of vertex k; each column's misfit.
+
+        It takes infinitely much if the column is no candidate.
+        """
+        G = at.W.T @ at.W + self.price * np.linalg.inv((self.weights[:, None] * at.H).T @ at.H)
         B, misfit = self.Mt @ at.W, np.empty(len(at.H))
-        kernels.weigh(G, B, self.squares, np.full(len(B), -1), at.H.copy(), misfit)
-        return self.squares[:, None] - 2 * B + np.diag(G) - misfit[:, None], misfit
+        self.workers.run(kernels.weigh, G, B, self.squares, np.full(len(B), -1), at.H.copy(), misfit)
+        misfit *= self.precision
+        costs = self.precision[:, None] * (self.squares[:, None] - 2 * B + np.diag(G)) - misfit[:, None]
+        costs += self.vagueness(len(at.anchors))[:, None]
+        if self.barred is not None:
+            costs[self.barred], misfit[self.barred] = np.inf, -np.inf
+        return costs, misfit
 
     def descend(self, anchors: Ints) -> Descent:
         """Descend from these anchors: reassign all of them, or else exchange one, as long as J falls."""
         self.work, n_moves = 0.0, 0
-        best = self.start(anchors)
-        first = best.J
-        while self.work < MOST_WORK:
-            better = self.reassigned(best) or self.exchanged(best)
-            if better is None:
-                return Descent(best, first, n_moves, settled=self.work < MOST_WORK)
-            best, n_moves = better, n_moves + 1
+        with self.workers:
+            best = self.start(anchors)
+            first = best.J
+            while self.work < MOST_WORK:
+                better = self.reassigned(best) or self.exchanged(best)
+                if better is None:
+                    return Descent(best, first, n_moves, settled=self.work < MOST_WORK)
+                best, n_moves = better, n_moves + 1
         return Descent(best, first, n_moves, settled=False)
 
     def reassigned(self, at: Vertices) -> Vertices | None:
@@ -122,21 +181,51 @@ class VertexModel:
 
         Exchanges are first compared by short fits; the best few are fitted to the end.
         """
-        costs, misfit = self.costs(at)
-        costs[at.anchors] = np.inf
-        misfit[at.anchors] = -np.inf
-        worst = np.argsort(-misfit, kind="stable")[:NEAR]
+        if abs(at.J) <= EXACT * self.total:
+            return None
         trials = []
-        for k in range(len(at.anchors)):
-            near = np.argsort(costs[:, k], kind="stable")[:NEAR]
-            for column in dict.fromkeys([*near, *worst]):
-                if not np.isfinite(costs[column, k]) or self.work > MOST_WORK:
-                    continue  # the column is an anchor already, or the work is at its limit
-                anchors, W = at.anchors.copy(), at.W.copy()
-                anchors[k], W[:, k] = column, self.Mt[column]
-                trials.append(self.fit(Vertices(anchors, W, at.H, np.inf), TRIAL_STEPS, TRIAL_SETTLED))
+        for k, column in self.worth_trying(at):
+            if self.work > MOST_WORK:
+                break
+            anchors, W = at.anchors.copy(), at.W.copy()
+            anchors[k], W[:, k] = column, self.Mt[column]
+            trials.append(self.fit(Vertices(anchors, W, at.H, np.inf), TRIAL_STEPS, TRIAL_SETTLED))
         for trial in sorted(trials, key=lambda t: t.J)[:FINALISTS]:
             new = self.fit(trial)
             if at.J - LEAST_GAIN * abs(at.J) > new.J:
                 return new
         return None
+
+    def worth_trying(self, at: Vertices) -> list[tuple[int, int]]:
+        """Exchanges, as the place of an anchor and a column: of columns that are near, or explained worst.
+
+        Exchanges that noise makes hopeless are left out.
+        """
+        costs, misfit = self.costs(at)
+        own = costs[at.anchors, np.arange(len(at.anchors))]
+        most = HOPELESS * self.noise if self.noise > 0 else np.inf
+        alone = self.misfits_of_anchors(at)
+        costs[at.anchors] = np.inf
+        misfit[at.anchors] = -np.inf
+        worst = np.argsort(-misfit, kind="stable")[:NEAR]
+        found = []
+        for k in range(len(at.anchors)):
+            near = np.argsort(costs[:, k], kind="stable")[:NEAR]
+            likely = [j for j in near if costs[j, k] <= own[k] + most]
+            likely += [j for j in worst if alone[k] <= DISPENSABLE * misfit[j] or self.noise == 0]
+            found += [(k, int(j)) for j in dict.fromkeys(likely) if np.isfinite(costs[j, k])]
+        return found
+
+    def misfits_of_anchors(self, at: Vertices) -> Floats:
+        """What the vertices but its own leave of each anchor."""
+        G, columns = at.W.T @ at.W, self.Mt[at.anchors]
+        B, squares = columns @ at.W, self.squares[at.anchors]
+        nothing = np.zeros((1, len(G)))
+        alone = [
+            misfits_from_products(G, B[[k]], squares[[k]], k, nothing)[0][0] for k in range(len(at.anchors))
+        ]
+        return np.asarray(alone * self.precision[at.anchors])
+
+    def vagueness(self, r: int) -> Floats:
+        """What an imprecise column costs as an anchor: it is little evidence for a vertex near it."""
+        return -PRICE * self.noise * (r - 1) * np.log(self.precision)

@@ -1,4 +1,4 @@
-"""Noise or misfit: whether singular values look like white noise, from which on, and its variance."""
+"""White noise: whether singular values look like it, from which on, and its variance."""
 
 import numpy as np
 
@@ -24,22 +24,24 @@ def squared_spectrum(M: InMemory) -> Floats | None:
     return np.where(squares > rounding, squares, 0.0)
 
 
-def white_rank(squares: Floats, m: int, n: int) -> tuple[int, Floats]:
+def white_rank(squares: Floats, m: int, n: int, total: float | None = None) -> tuple[int, Floats]:
     """Least k such that the singular values behind the k-th look like white noise, and the edge for every k.
 
     The test is that of Kritchman and Nadler: the next squared singular value is compared with the Tracy–Widom
     edge of noise whose variance is that of the rest. (They leave the value that is tested out of the rest;
-    here it is included, and the test finds rather fewer values than more.)
+    here it is included, and the test finds rather fewer values than more.) If `squares` are only the largest,
+    `total` is the sum of all.
     """
+    rest = np.cumsum(squares[::-1])[::-1] + (0.0 if total is None else max(total - float(squares.sum()), 0.0))
     edges = np.empty(len(squares))
     for k in range(len(squares)):
         a, b = np.sqrt(m - k - 0.5), np.sqrt(n - k - 0.5)
         centre, width = (a + b) ** 2, (a + b) * (1 / a + 1 / b) ** (1 / 3)
-        edges[k] = squares[k:].sum() / ((m - k) * (n - k)) * (centre + TRACY_WIDOM * width)
+        edges[k] = rest[k] / ((m - k) * (n - k)) * (centre + TRACY_WIDOM * width)
     below = np.flatnonzero(squares <= edges)
     # The last singular value is compared with itself: unless it is zero, it always looks like noise.
     k = int(below[0]) if below.size else len(squares)
-    return (len(squares) if k == len(squares) - 1 and squares[k] > 0 else k), edges
+    return (len(squares) if k == min(m, n) - 1 and squares[k] > 0 else k), edges
 
 
 def noise_variance(squares: Floats, m: int, n: int, r: int) -> float:

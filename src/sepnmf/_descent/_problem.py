@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sepnmf._descent._noise import noise_variance, squared_spectrum, white_rank
+from sepnmf._descent._noise_models import check_noise
 from sepnmf._descent._scaling import check_normalize, scaled
+from sepnmf._descent._whitening import Noisy, with_white_noise
 from sepnmf._typing import Floats, Ints
 from sepnmf._validation import check_rank
 from sepnmf.matrix import Dense, InMemory, column_blocks
@@ -22,7 +23,8 @@ DARK = 1e-3  # of the median length; a column shorter than this has the directio
 class Problem:
     """The columns to choose r anchors among, and what is known about them.
 
-    `data` are the columns of M as scaled. X has the same columns, dense, or their leading coordinates.
+    `data` are the columns of M as scaled, with white noise if they have noise. X has the same columns, dense,
+    or their leading coordinates: as many as there are anchors if noise leaves these directions sharp.
     `choice` is X with dark columns (far shorter than the median) set to zero: they are no candidates.
     """
 
@@ -30,23 +32,36 @@ class Problem:
     X: Floats
     choice: Floats
     r: int
-    noise: float | None  # variance of white noise; None if what r columns leave is misfit
+    noise: Noisy | None  # None if what r columns leave is misfit
+    column_scale: Floats  # what the columns of M were divided by
     rng: np.random.Generator
     n_jobs: int | None
 
     @classmethod
     def prepare(
-        cls, data: InMemory, r: int, normalize: str, rng: np.random.Generator, n_jobs: int | None
+        cls,
+        data: InMemory,
+        r: int,
+        normalize: str,
+        rng: np.random.Generator,
+        n_jobs: int | None,
+        noise: str = "auto",
     ) -> "Problem":
-        """Check r, scale the columns, test for noise, and take leading coordinates of long columns."""
+        """Check r, scale the columns, find the kind of noise, and take leading coordinates."""
         r = check_rank(r, data.shape[1])
         data = data.in_range()
         if not data.squares.any():
             raise ValueError("M is zero: there is no column to choose.")
-        data = scaled(data, check_normalize(normalize))
-        noise = white_noise(data, r)
-        X = dense_coordinates(data, r, rng)
-        return cls(data, X, without_dark_columns(X, r), r, noise, rng, n_jobs)
+        scaled_data = scaled(data, check_normalize(normalize))
+        # A generator of its own: what is drawn later does not depend on how much is drawn here.
+        white, found = with_white_noise(scaled_data, r, check_noise(noise), rng.spawn(1)[0])
+        X = None if found is None else found.coordinates
+        X = white.leading_coordinates(max(ROWS, 2 * r), rng) if X is None else X
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        scale = column_scale(data, scaled_data)
+        if found is not None and found.columns is not None:
+            scale = scale * found.columns
+        return cls(white, X, without_dark_columns(X, r), r, found, scale, rng, n_jobs)
 
     @property
     def n(self) -> int:
@@ -62,11 +77,6 @@ class Problem:
         """The columns to explain and the candidates, without loss where the data are sparse."""
         return (self.data, self.data) if self.data.cheap_products else (Dense(self.X), Dense(self.choice))
 
-    def leading_columns_and_candidates(self) -> tuple[InMemory, InMemory]:
-        """The columns to explain and the candidates, in the r leading coordinates: with less noise."""
-        U = leading_directions(self.X, self.r)
-        return Dense(U.T @ self.X), Dense(U.T @ self.choice)
-
     def weighted_sample(self) -> tuple[Ints, Floats]:
         """Columns that represent all columns, with weights: the longest and a random sample of the others."""
         if self.n <= max(SMALL, SAMPLE):
@@ -76,6 +86,19 @@ class Problem:
         drawn = np.sort(self.rng.choice(others, SAMPLE // 2, replace=False))
         weights = np.repeat([1.0, len(others) / len(drawn)], [len(longest), len(drawn)])
         return np.concatenate([longest, drawn]), weights
+
+    def working_set(self) -> tuple[Ints, Floats]:
+        """Columns that represent all, and how many each does: the extreme ones and a sample of the others."""
+        if self.is_small:
+            return np.arange(self.n), np.ones(self.n)
+        extreme = self.extreme_columns()
+        extreme = np.sort(self.rng.choice(extreme, min(len(extreme), SMALL // 2), replace=False))
+        others = np.setdiff1d(np.arange(self.n), extreme, assume_unique=True)
+        drawn = self.rng.choice(others, SMALL - len(extreme), replace=False)
+        columns, weights = np.concatenate([extreme, drawn]), np.ones(SMALL)
+        weights[len(extreme) :] = len(others) / len(drawn)
+        order = np.argsort(columns)
+        return columns[order], weights[order]
 
     def candidates(self) -> Ints:
         """All columns that are not dark, or, of very many, the extreme ones."""
@@ -97,18 +120,12 @@ class Problem:
         return np.unique(which)
 
 
-def white_noise(data: InMemory, r: int) -> float | None:
-    """Variance of the noise behind the r-th singular value; None if that is not white, or not known."""
-    m, n = data.height, data.shape[1]
-    spectrum = squared_spectrum(data)
-    if spectrum is None or white_rank(spectrum, m, n)[0] > r:
-        return None
-    return noise_variance(spectrum, m, n, r)
-
-
-def dense_coordinates(data: InMemory, r: int, rng: np.random.Generator) -> Floats:
-    """The columns, dense, in float64; of sparse data and of long columns, their leading coordinates."""
-    return np.ascontiguousarray(data.leading_coordinates(max(ROWS, 2 * r), rng), dtype=np.float64)
+def column_scale(data: InMemory, scaled: InMemory) -> Floats:
+    """What the columns were divided by, with the scale that brought them into floating-point range."""
+    if scaled is data:
+        return np.full(data.shape[1], data.scale)
+    before, after = np.sqrt(data.squares), np.sqrt(scaled.squares)
+    return np.where(after > 0, before / np.where(after > 0, after, 1.0), 1.0) * data.scale
 
 
 def leading_directions(X: Floats, r: int) -> Floats:

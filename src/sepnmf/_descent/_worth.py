@@ -68,7 +68,8 @@ def lies_in_cone(problem: Problem, anchors: Ints) -> bool:
     Only tested for few columns without noise, and for fewer anchors than rows and columns: with as many,
     noise cannot be detected.
     """
-    if problem.noise != 0.0 or not problem.is_small or problem.r >= min(problem.X.shape):
+    is_exact = problem.noise is not None and problem.noise.variance == 0.0
+    if not is_exact or not problem.is_small or problem.r >= min(problem.data.shape):
         return False
     lengths = np.linalg.norm(problem.choice, axis=0)
     unit = problem.choice / np.where(lengths > 0, lengths, 1.0)

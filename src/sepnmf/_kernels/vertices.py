@@ -9,15 +9,15 @@ from sepnmf._kernels.exchange import Passive, nonnegative
 
 
 @njit(cache=True, nogil=True)
-def weigh(G, B, squares, owner, H, E):  # type: ignore[no-untyped-def]
+def weigh(G, B, squares, owner, H, E, lo, hi, sums):  # type: ignore[no-untyped-def]
     """h_j = e_k if column j is the anchor of vertex k = owner[j], else argmin_{h ≥ 0} hᵀGh − 2b_jᵀh.
 
-    E gets ‖m_j‖² − 2b_jᵀh + hᵀGh.
+    E gets ‖m_j‖² − 2b_jᵀh + hᵀGh. Columns lo … hi − 1 only.
     """
     r = G.shape[0]
     passive = Passive(np.empty(r, np.int64), np.empty((r, r)), np.empty(r))
     z, barred = np.empty(r), np.empty(r, np.bool_)
-    for j in range(len(B)):
+    for j in range(lo, hi):
         k = owner[j]
         if k >= 0:
             H[j] = 0.0

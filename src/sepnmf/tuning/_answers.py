@@ -44,6 +44,10 @@ class Answer:
         }
 
 
+class Stopped(Exception):
+    """The callback asked to stop."""
+
+
 class Answers:
     """All answers to a problem, in order."""
 
@@ -90,12 +94,25 @@ class Answers:
         self.found.append(answer)
         if self.callback is not None:
             numbers = {"after": improved.after, "residual": left}
-            self.callback(State("auto", len(self.found), None, numbers))
+            if self.callback(State("auto", len(self.found), None, numbers)):
+                raise Stopped
         return answer
+
+    def best_so_far(self) -> Answer | None:
+        """The best of the answers that were found until now; None if there is none."""
+        if not self.found:
+            return None
+        if self.problem.noise is not None:
+            return min(self.found, key=lambda answer: answer.improved.after)
+        return min(self.found, key=lambda answer: residual(self.problem, answer.anchors))
 
     def history(self) -> dict[str, Any]:
         """An array for each quantity, with an entry for each answer."""
-        rows = [answer.row() for answer in self.found]
+        noise = self.problem.noise
+        about = {"noise": "none", "structure": np.nan}
+        if noise is not None:
+            about = {"noise": noise.kind, "structure": noise.structure}
+        rows = [answer.row() | about for answer in self.found]
         return {key: np.array([row[key] for row in rows]) for key in rows[0]}
 
 

@@ -1,10 +1,20 @@
 """The method without parameters: several starts, descent, and a choice from the data alone."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 
-from sepnmf._descent import Normalize, Problem, check_normalize, importance, lies_in_cone
+from sepnmf._descent import (
+    Noise,
+    Normalize,
+    Problem,
+    check_noise,
+    check_normalize,
+    estimated_vertices,
+    importance,
+    lies_in_cone,
+)
 from sepnmf._parallel import SingleBLAS
 from sepnmf._typing import Seed
 from sepnmf._validation import check_generator
@@ -12,7 +22,7 @@ from sepnmf.matrix import Chunked, Dense, InMemory, MatrixLike, Negative, as_mat
 from sepnmf.methods import Callback, method
 from sepnmf.methods._screening import normalization, screened
 from sepnmf.selection import Selection, Status, best_first
-from sepnmf.tuning._answers import Answer, Answers
+from sepnmf.tuning._answers import Answer, Answers, Stopped
 from sepnmf.tuning._consensus import consensus
 from sepnmf.tuning._starts import GREEDY, greedy_starts, is_short_path, path_start
 
@@ -25,6 +35,7 @@ def auto_in_chunks(
     r: int,
     *,
     normalize: Normalize = "auto",
+    noise: Noise = "auto",
     negative: Negative = "error",
     random_state: Seed = 0,
     n_jobs: int | None = None,
@@ -53,11 +64,12 @@ def auto_in_chunks(
     candidates, one for the residual, and one more for each of at most two rounds of polishing.
     """
     check_normalize(normalize)
+    check_noise(noise)
     rng = check_generator(random_state)
     if M.is_small:
-        return choose_in_memory(M.in_memory(), r, normalize, rng, n_jobs, callback)
+        return choose_in_memory(M.in_memory(), r, normalize, noise, rng, n_jobs, callback)
     candidates = screened(M.normalised(normalization(M, normalize)), r, rng)
-    found = choose_in_memory(Dense(candidates.held.columns), r, "none", rng, n_jobs, callback)
+    found = choose_in_memory(Dense(candidates.held.columns), r, "none", noise, rng, n_jobs, callback)
     polished = candidates.polished(found.anchors, n_jobs=n_jobs)
     scores = polished.scores if polished.scores is not None else found.scores[found.anchors]
     last = {"start": "all columns"} | polished.as_row()
@@ -80,6 +92,7 @@ def auto_in_chunks(
     summary="several starts improved by exchanges, on a criterion that the data call for",
     use="first: it needs no parameter",
     cost="n ≤ 1000: n² products; more: passes over M",
+    stoppable=True,
     in_chunks=auto_in_chunks,
 )
 def auto(
@@ -87,6 +100,7 @@ def auto(
     r: int,
     *,
     normalize: Normalize = "auto",
+    noise: Noise = "auto",
     negative: Negative = "error",
     random_state: Seed = 0,
     n_jobs: int | None = None,
@@ -94,14 +108,14 @@ def auto(
 ) -> Selection:
     r"""Anchors without a parameter: what to do is decided from the data.
 
-    Whether the singular values behind the r-th look like white noise (`estimate_rank` has the test) says
-    what a good answer is:
+    What an unconstrained fit of rank r leaves of the data says what a good answer is:
 
     - **noise**: anchors are as noisy as the other columns, and fitting them exactly rewards the noisiest. The
-      criterion is the likelihood of the anchors, which takes this into account; with more than a thousand
-      columns, the residual in the r leading singular coordinates, where most of the noise is gone.
-    - **misfit** (measured spectra, images, words: no noise is white there): the criterion is the residual of
-      nonnegative least squares of all columns on the anchors.
+      criterion is the likelihood of the anchors, which takes this into account. The kind of noise is chosen
+      among white, by column, by row, and by both as in counts, each with normal or heavy tails; rows and
+      columns are divided by its standard deviation, which leaves the anchors the same.
+    - **misfit** (measured spectra, images, words: what is left has structure): the criterion is the residual
+      of nonnegative least squares of all columns on the anchors.
 
     Greedy methods give starts; on up to 300 columns the ratio model along its path gives one more (with
     noise, only if the answers from the others differ). Each start descends by exchanging one anchor at a time
@@ -121,6 +135,9 @@ def auto(
         Columns as they are, divided by their sums, or by the roots of their sums (counts, whose variance
         grows with the mean). "auto" takes "sqrt" when a tenth of the columns have nine tenths of ‖M‖²_F (the
         co-occurrences of words do), else "none": equal weights for all would be weights for dark columns.
+    noise : {"auto", "white", "columns", "rows", "counts", "heavy", "none"}, default "auto"
+        The kind of noise, for those who know it: the same everywhere; differing between columns, rows, or
+        both as in counts; with heavy tails; "none" is misfit. "auto" finds it out.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
     random_state : None, int or numpy.random.Generator, default 0
@@ -129,7 +146,7 @@ def auto(
         Threads, by default all cores.
     callback : callable, optional
         Called after each answer with a `State` that has no X; `numbers` are the "after" and "residual" of
-        `history`. A true answer does not end the search.
+        `history`. A true answer ends the search with the best answer so far, and so does Ctrl-C.
 
     Returns
     -------
@@ -137,9 +154,13 @@ def auto(
         `scores` are what the residual would gain without an anchor, relative to the data; zero for the
         other columns. `history` has a row per answer: its "start", the "criterion" it descended on, that
         "before" and "after", the "exchanges", its "residual" where it was computed, and whether it is
-        "settled": no exchange that was tried helps. Residuals and scores are those of the columns as
-        scaled. `status` is "not identifiable" if an anchor lies in the cone of the other columns (only
-        tested for data without noise), "max_outer" if the answer is not settled.
+        "settled": no exchange that was tried helps. "noise" is the kind of noise that was found ("none" for
+        misfit), and "structure" the largest singular value of what rank r leaves, relative to the same with
+        random signs: about 1 for noise, NaN where white noise was plain. Residuals and scores are those of
+        the columns as scaled. `vertices` are the pure columns without noise, estimated from all columns, and
+        `spread` their standard errors. `status` is "not identifiable" if an anchor lies in the cone of the
+        other columns (only tested for data without noise), "max_outer" if the answer is not settled,
+        "stopped" if the search was ended early.
 
     Raises
     ------
@@ -165,13 +186,14 @@ def auto(
     True
     """
     rng = check_generator(random_state)
-    return choose_in_memory(as_matrix(M, negative).in_memory(), r, normalize, rng, n_jobs, callback)
+    return choose_in_memory(as_matrix(M, negative).in_memory(), r, normalize, noise, rng, n_jobs, callback)
 
 
 def choose_in_memory(
     data: InMemory,
     r: int,
     normalize: str,
+    noise: str,
     rng: np.random.Generator,
     n_jobs: int | None,
     callback: Callback | None,
@@ -179,15 +201,20 @@ def choose_in_memory(
     """The selection of `auto` on data in memory."""
     # Its threads slow BLAS down on matrices this small, by far where other work wants the cores.
     with SingleBLAS() if data.shape[0] * data.shape[1] <= SMALL_PRODUCT else nullcontext():
-        problem = Problem.prepare(data, r, normalize, rng, n_jobs)
+        problem = Problem.prepare(data, r, normalize, rng, n_jobs, noise)
         answers = Answers(problem, callback)
-        best = best_answer(problem, answers)
-        return as_selection(problem, answers, best)
+        try:
+            return as_selection(problem, answers, best_answer(problem, answers))
+        except (Stopped, KeyboardInterrupt):
+            best = answers.best_so_far()
+            if best is None:
+                raise
+            return replace(as_selection(problem, answers, best), status="stopped", converged=False)
 
 
 def best_answer(problem: Problem, answers: Answers) -> Answer:
     """The best answer, from the starts and by the strategy that suit the problem."""
-    if problem.noise is not None and problem.is_small:
+    if problem.noise is not None:
         starts = greedy_starts(problem.choice, problem.r, problem.rng, ("snpa", "spa", "xray"))
         return answers.best_by_descent(starts, if_they_differ=lambda: path_start(problem))
     names = ("spa", "xray") if problem.X.size > BIG else tuple(GREEDY)
@@ -205,9 +232,13 @@ def as_selection(problem: Problem, answers: Answers, best: Answer) -> Selection:
     if lies_in_cone(problem, best.anchors):
         status = "not identifiable"
     scores = importance(problem, best.anchors)
+    anchors = best_first(scores, problem.r)
+    estimate = estimated_vertices(problem, anchors)
     return Selection(
-        anchors=best_first(scores, problem.r),
+        anchors=anchors,
         scores=scores,
+        vertices=None if estimate is None else estimate.vertices,
+        spread=None if estimate is None else estimate.spread,
         status=status,
         converged=best.settled,
         n_outer=len(answers),

@@ -1,0 +1,89 @@
+r"""The vertices: what pure columns look like without noise, estimated from all columns.
+
+With weights H of all columns, of which those of the anchors are fixed, the vertices are the least-squares
+solution of M ≈ WH. An anchor is one noisy copy of its vertex; all columns together say more.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sepnmf._descent._criterion import vertex_model
+from sepnmf._descent._problem import Problem
+from sepnmf._kernels import vertices as kernels
+from sepnmf._parallel import Workers
+from sepnmf._typing import Floats, Ints
+
+NEAREST = 20  # columns at most that are averaged for a vertex where there is misfit
+COMPANY = 20  # times as many columns, at least, as are averaged for all vertices
+
+
+class Estimate(NamedTuple):
+    """Vertices and the standard errors of their entries, in the units of the data, one for each anchor."""
+
+    vertices: Floats
+    spread: Floats
+
+
+def estimated_vertices(problem: Problem, anchors: Ints) -> Estimate | None:
+    """Estimate the vertices of these anchors; None if only inner products of the columns are known."""
+    if problem.data.height != problem.data.shape[0]:
+        return None
+    return means_of_nearest_columns(problem, anchors) if problem.noise is None else fitted(problem, anchors)
+
+
+def fitted(problem: Problem, anchors: Ints) -> Estimate:
+    """The vertices of the likelihood, from all columns; noise that is white says how sure they are."""
+    noise = problem.noise
+    assert noise is not None
+    H, vertices = weights_of_all_columns(problem, anchors)
+    errors = np.sqrt(noise.variance * np.diag(np.linalg.inv(H.T @ H))) * np.ones((len(vertices), 1))
+    rows = np.ones(len(vertices)) if noise.rows is None else noise.rows
+    lengths = problem.column_scale[anchors]
+    if noise.brightness is not None:
+        lengths = lengths * noise.brightness[anchors]
+    return Estimate(rows[:, None] * vertices * lengths, rows[:, None] * errors * lengths)
+
+
+def weights_of_all_columns(problem: Problem, anchors: Ints) -> tuple[Floats, Floats]:
+    """Weights of all columns of data with noise, as rows, and the vertices that belong to them."""
+    noise = problem.noise
+    assert noise is not None
+    pool, counts = problem.working_set()
+    columns = np.union1d(pool, anchors)
+    weights = np.ones(len(columns))
+    weights[np.searchsorted(columns, pool)] = counts
+    model = vertex_model(problem, columns, weights)
+    at = model.start(np.searchsorted(columns, anchors))
+    G = at.W.T @ at.W + model.price * np.linalg.inv((model.weights[:, None] * at.H).T @ at.H)
+    owner = np.full(problem.n, -1)
+    owner[anchors] = np.arange(len(anchors))
+    bright = np.ones(problem.n) if noise.brightness is None else noise.brightness
+    X = problem.X * (model.unit / bright)
+    H, E = np.zeros((problem.n, len(anchors))), np.empty(problem.n)
+    with Workers(problem.n, problem.n_jobs) as workers:
+        squares = np.einsum("ij,ij->j", X, X)
+        workers.run(kernels.weigh, G, np.ascontiguousarray(X.T @ at.W), squares, owner, H, E)
+    H *= bright[:, None]  # from columns of brightness 1 to those of the data
+    return H, problem.data.applied_to(H) @ np.linalg.inv(H.T @ H)
+
+
+def means_of_nearest_columns(problem: Problem, anchors: Ints) -> Estimate:
+    """The means of the columns with the least angles to each anchor, scaled to the anchor's length.
+
+    With misfit, a regression on all columns would follow the misfit. The spread is the standard error of the
+    mean: NaN if a vertex is the anchor itself.
+    """
+    data, lengths = problem.data, np.sqrt(problem.data.squares)
+    count = int(np.clip(problem.n // (COMPANY * len(anchors)), 1, NEAREST))
+    W = data.take(anchors)
+    cosines = data.inner(W) / np.where(lengths > 0, lengths, np.inf)[:, None]
+    found = []
+    for k, anchor in enumerate(anchors):
+        near = np.argsort(-cosines[:, k], kind="stable")[:count]
+        unit = data.take(near) * (lengths[anchor] / lengths[near])
+        error = unit.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(len(unit), np.nan)
+        found.append((unit.mean(axis=1), error))
+    vertices, errors = (np.column_stack(parts) for parts in zip(*found, strict=True))
+    scale = problem.column_scale[anchors]
+    return Estimate(vertices * scale, errors * scale)

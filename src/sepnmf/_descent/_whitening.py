@@ -1,0 +1,123 @@
+"""From data to data with white noise, if a kind of noise is found in them, and their leading coordinates."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sepnmf._descent._noise import white_rank
+from sepnmf._descent._noise_models import whitened
+from sepnmf._typing import Floats
+from sepnmf.matrix import Dense, InMemory
+
+SMALL = 40_000  # entries; up to here the rows are kept as they are
+LARGE = 1_000_000  # entries; beyond, only the leading part of the spectrum is computed
+MODELLED = 10_000_000  # entries; beyond, noise is white or not looked for
+OVERSAMPLING, POWER_STEPS = 10, 4  # of the randomised decomposition
+SHARP = 4.0  # times the largest squared singular value of the noise, beyond which directions are known well
+ROUNDING = 1e-13  # of ‖M‖²_F, below which nothing is left by the leading part
+
+
+class Noisy(NamedTuple):
+    """What is known about the noise of data in which it is white.
+
+    The data were divided by `rows` and `columns`. If that made columns differ in length which did not before,
+    `brightness` has these lengths. All three are None if the data are as they were.
+    """
+
+    variance: float
+    kind: str = "white"
+    structure: float = np.nan  # see `structure_left`; NaN if it was not needed
+    rows: Floats | None = None
+    columns: Floats | None = None
+    brightness: Floats | None = None
+    coordinates: Floats | None = None  # along the r leading directions; None if all rows are to be used
+
+
+def with_white_noise(
+    data: InMemory, r: int, noise: str, rng: np.random.Generator
+) -> tuple[InMemory, Noisy | None]:
+    """Return data in which noise is white, and what is known about it; with misfit, the data as they are."""
+    if noise == "none" or r >= min(data.height, data.shape[1]):  # then r directions leave nothing to judge
+        return data, None
+    spectrum = Leading.of(data, r, rng)
+    if noise == "white" or (noise == "auto" and spectrum.is_white(r)):
+        return data, spectrum.as_noise(r)
+    if data.shape[0] * data.shape[1] > MODELLED:
+        return data, None
+    found = whitened(data.take(slice(None)), r, noise, rng)
+    if found is None:
+        return data, None
+    data = Dense(found.data)
+    white = Leading.of(data, r, rng).as_noise(r)
+    return data, white._replace(
+        kind=found.label,
+        structure=found.structure,
+        rows=found.rows,
+        columns=found.columns,
+        brightness=found.brightness,
+    )
+
+
+class Leading(NamedTuple):
+    """Leading squared singular values and right singular vectors of data, as rows, and ‖M‖²_F."""
+
+    squares: Floats
+    vectors: Floats
+    total: float
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, data: InMemory, r: int, rng: np.random.Generator) -> "Leading":
+        """Return all singular values of small data, and r + 1 of large data."""
+        m, n = data.shape
+        shape = (data.height, n)
+        if m * n <= LARGE or min(m, n) <= r + OVERSAMPLING:
+            _, s, V = np.linalg.svd(data.take(slice(None)), full_matrices=False)
+            squares = s**2
+            rounding = 10 * squares[0] * max(m, n) * np.finfo(np.float64).eps ** 2
+            squares = np.where(squares > rounding, squares, 0.0)
+            return cls(squares, V[:r], float(squares.sum()), shape)
+        # Products of rows or columns cost min(m, n) products per entry, a random sketch some 2·POWER_STEPS·r.
+        few = min(m, n) <= 2 * POWER_STEPS * (r + OVERSAMPLING)
+        squares, V = from_products(data, r) if few else from_sketch(data, r, rng)
+        total = float(data.squares.sum())
+        if total - float(squares[:r].sum()) <= ROUNDING * total:
+            squares[r:], total = 0.0, float(squares[:r].sum())
+        return cls(squares, V, total, shape)
+
+    def is_white(self, r: int) -> bool:
+        """Whether what r directions leave looks like white noise."""
+        return white_rank(self.squares, *self.shape, self.total)[0] <= r
+
+    def as_noise(self, r: int) -> Noisy:
+        """What is known about white noise in the data."""
+        m, n = self.shape
+        left = max(self.total - float(self.squares[:r].sum()), 0.0)
+        variance = left / ((m - r) * (n - r)) if min(m, n) > r else 0.0
+        largest = variance * (np.sqrt(m) + np.sqrt(n)) ** 2  # squared singular value of the noise
+        is_sharp = len(self.squares) >= r and self.squares[r - 1] > SHARP * largest
+        compress = is_sharp and m * n > SMALL
+        coordinates = np.sqrt(self.squares[:r, None]) * self.vectors if compress else None
+        return Noisy(variance, coordinates=coordinates)
+
+
+def from_products(data: InMemory, r: int) -> tuple[Floats, Floats]:
+    """The r + 1 largest squared singular values and r right singular vectors, from a Gram matrix."""
+    values, vectors = np.linalg.eigh(data.smaller_gram())
+    squares = np.maximum(values[::-1][: r + 1], 0.0)
+    leading = vectors[:, ::-1][:, :r]
+    if data.shape[1] <= data.shape[0]:
+        return squares, leading.T
+    roots = np.sqrt(squares[:r])
+    return squares, data.times(leading) / np.where(roots > 0, roots, 1.0)[:, None]
+
+
+def from_sketch(data: InMemory, r: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """The same by a randomised decomposition."""
+    from sklearn.utils.extmath import randomized_svd
+
+    seed = int(rng.integers(2**31))
+    _, s, V = randomized_svd(
+        data.array, r + 1, n_oversamples=OVERSAMPLING, n_iter=POWER_STEPS, random_state=seed
+    )
+    return s.astype(np.float64) ** 2, V[:r].astype(np.float64)

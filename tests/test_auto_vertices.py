@@ -1,0 +1,106 @@
+"""Vertices that `auto` estimates, a search that is stopped, and columns that are no candidates."""
+
+import time
+
+import numpy as np
+import pytest
+
+import sepnmf
+from sepnmf import metrics
+
+
+def test_vertices_are_nearer_to_the_truth_than_the_anchors():
+    errors, standardised = [], []
+    for seed in range(6):
+        M, _ = sepnmf.datasets.make_dirichlet(0.1, random_state=seed)
+        clean, _ = sepnmf.datasets.make_dirichlet(0.0, random_state=seed)
+        sel = sepnmf.select(M, 10, negative="allow")
+        W = clean[:, sel.anchors]
+        errors.append((metrics.mrsa(sel.vertices, W), metrics.mrsa(M[:, sel.anchors], W)))
+        standardised.append((sel.vertices - W) / sel.spread)
+    of_vertices, of_anchors = np.mean(errors, axis=0)
+    assert of_vertices < 0.85 * of_anchors
+    assert 0.8 < np.mean(np.square(standardised)) < 1.7
+
+
+def test_vertices_of_exact_data_are_the_anchors():
+    M, _ = sepnmf.datasets.make_dirichlet(0.0, random_state=1)
+    sel = sepnmf.select(M, 10)
+    np.testing.assert_allclose(sel.vertices, M[:, sel.anchors], atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-160, 1e150])
+@pytest.mark.parametrize("normalize", ["none", "l1", "sqrt"])
+def test_vertices_have_the_units_of_the_data(scale, normalize):
+    M, _ = sepnmf.datasets.make_dirichlet(0.01, random_state=2)
+    M = np.maximum(M, 0) * np.linspace(1, 3, M.shape[1]) * scale
+    sel = sepnmf.select(M, 10, normalize=normalize)
+    np.testing.assert_allclose(sel.vertices / scale, M[:, sel.anchors] / scale, atol=0.02)
+
+
+def test_vertices_of_data_with_noise_by_row_have_the_units_of_the_data():
+    rng = np.random.default_rng(3)
+    W = rng.random((60, 5))
+    M = W @ np.hstack([np.eye(5), rng.dirichlet(np.ones(5), 295).T])
+    size = 0.002 * 30 ** rng.random((60, 1))
+    M = M + size * rng.standard_normal(M.shape)
+    sel = sepnmf.select(M, 5, negative="allow")
+    assert sel.history["noise"][0] == "rows"
+    order = np.argsort(sel.anchors)
+    assert set(sel.anchors) == set(range(5))
+    z = (sel.vertices[:, order] - W) / sel.spread[:, order]
+    assert 0.5 < np.mean(z**2) < 2
+
+
+def test_vertices_of_misfit_are_means_of_similar_columns():
+    rng = np.random.default_rng(4)
+    H = rng.dirichlet(0.3 * np.ones(3), 2000).T
+    M = rng.random((40, 3)) @ H + 0.3 * rng.random((40, 8)) @ (rng.random((8, 2000)) * H.max(axis=0))
+    sel = sepnmf.select(M, 3)
+    assert sel.history["noise"][0] == "none"
+    cosines = metrics.sam(sel.vertices, M[:, sel.anchors])
+    assert 0 < cosines < 10
+    assert (sel.spread > 0).all()
+
+
+def test_true_answer_of_the_callback_ends_the_search_with_the_best_answer_so_far():
+    M, _ = sepnmf.datasets.make_dirichlet(0.3, random_state=0)
+    calls = []
+    sel = sepnmf.auto(M, 10, negative="allow", callback=lambda state: calls.append(state.n_outer) or True)
+    assert calls == [1]
+    assert sel.status == "stopped"
+    assert not sel.converged
+    assert len(set(sel.anchors)) == 10
+    assert len(sel.history["start"]) == 1
+
+
+def test_interrupt_ends_the_search_with_the_best_answer_so_far():
+    M, _ = sepnmf.datasets.make_midpoint(0.3, random_state=0)
+
+    def interrupt(state):
+        if state.n_outer == 2:
+            raise KeyboardInterrupt
+
+    sel = sepnmf.auto(M, 10, negative="allow", callback=interrupt)
+    assert sel.status == "stopped"
+    assert len(set(sel.anchors)) == 10
+    assert len(sel.history["start"]) == 2
+
+
+def test_zero_column_is_not_chosen_while_others_are_left():
+    M = np.array([[0.3, 0.1, 0, 0, 0.2, 0], [0, 0, 0, 0.6, 0, 0.2], [0.8, 0, 0, 0, 0, 0.3]])
+    sel = sepnmf.select(M, 3)
+    assert 2 not in sel.anchors
+    assert metrics.rae(M, sel.anchors) > 0.9
+
+
+def test_zero_columns_take_no_time():
+    M = np.zeros((3, 12))
+    M[0, [3, 7, 11]] = 0.05, 0.53, 0.82
+    M[1, [9, 10]] = 0.22, 0.6
+    M[2, [5, 6, 8, 10, 11]] = 0.9, 0.96, 0.34, 0.47, 0.93
+    sepnmf.select(M[:, :9], 2)  # compiles
+    began = time.process_time()
+    sel = sepnmf.select(M, 3)
+    assert time.process_time() - began < 20
+    assert M[:, sel.anchors].any(axis=0).all()

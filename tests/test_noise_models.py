@@ -1,0 +1,143 @@
+"""Kinds of noise: which one is found, what the data are divided by, and when there is none."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import sepnmf
+from sepnmf._descent import _noise_models as models
+from sepnmf._descent import _whitening as whitening
+from sepnmf.matrix import Dense
+
+
+def mixtures(seed, m=60, n=300, r=6):
+    """Columns without noise, the anchors in front."""
+    rng = np.random.default_rng(seed)
+    H = np.hstack([np.eye(r), rng.dirichlet(np.ones(r), n - r).T])
+    return rng, rng.random((m, r)) @ H
+
+
+def noisy(kind, seed=0):
+    """Data with one kind of noise, and the standard deviations of its rows and columns."""
+    rng, M = mixtures(seed)
+    m, n = M.shape
+    a, b, N = np.ones(m), np.ones(n), rng.standard_normal(M.shape)
+    if kind == "lengths":
+        b = rng.lognormal(0, 1, n)
+        M = M * b
+    elif kind == "columns":
+        b = np.where(rng.permutation(n) < n // 3, 8.0, 1.0)
+    elif kind == "rows":
+        a = 20 ** rng.random(m)
+    elif kind == "heavy":
+        N = rng.standard_t(2, M.shape)
+    size = 0.05 * np.sqrt(np.mean(M**2)) / (a.mean() * b.mean())
+    return M + size * a[:, None] * b * N, a / a.mean(), b / b.mean()
+
+
+@pytest.mark.parametrize(
+    ("kind", "label"),
+    [
+        ("lengths", "columns"),
+        ("columns", "columns"),
+        ("rows", "rows"),
+        ("heavy", "white, heavy-tailed"),
+    ],
+)
+def test_kind_of_noise_is_found_and_divided_by(kind, label):
+    M, a, b = noisy(kind)
+    found = models.whitened(M, 6, "auto", np.random.default_rng(0))
+    assert found.label == label
+    assert found.structure < models.STRUCTURE
+    np.testing.assert_allclose(np.log(found.rows / a).std(), 0, atol=0.1)
+    np.testing.assert_allclose(np.log(found.columns / b).std(), 0, atol=0.35 if kind == "columns" else 0.12)
+
+
+def test_counts_are_found():
+    rng = np.random.default_rng(1)
+    topics = rng.dirichlet(30 / np.arange(1, 201) / 5 + 0.01, size=6).T
+    H = np.hstack([np.eye(6), rng.dirichlet(np.ones(6), 294).T])
+    M = rng.poisson(1000 * rng.lognormal(0, 0.5, 300) * (topics @ H)).astype(float)
+    found = models.whitened(M, 6, "auto", np.random.default_rng(0))
+    assert found.label == "counts"
+
+
+def test_misfit_is_no_noise():
+    """Six directions are left by r = 6 of twelve; no division by rows and columns makes noise of them."""
+    rng = np.random.default_rng(2)
+    M = rng.random((60, 12)) @ rng.random((12, 300)) + 0.001 * rng.standard_normal((60, 300))
+    assert models.whitened(M, 6, "auto", np.random.default_rng(0)) is None
+    assert models.whitened(M, 6, "rows", np.random.default_rng(0)).label == "rows"
+
+
+def test_rows_and_columns_without_noise_do_not_end_in_a_division_by_zero():
+    M, _, _ = noisy("rows")
+    M[3] = 0.0
+    M[:, 5] = 0.0
+    found = models.whitened(M, 6, "auto", np.random.default_rng(0))
+    assert np.isfinite(found.data).all()
+    assert found.data.shape == M.shape
+
+
+@pytest.mark.parametrize(("m", "n", "r"), [(60, 300, 6), (80, 400, 40), (300, 50, 5)])
+def test_structure_of_white_noise_is_one(m, n, r):
+    rng = np.random.default_rng(3)
+    signal = 30 * rng.standard_normal((m, r)) @ rng.standard_normal((r, n))
+    U, s, Vt = np.linalg.svd(signal + rng.standard_normal((m, n)), full_matrices=False)
+    residual = (U[:, r:] * s[r:]) @ Vt[r:]
+    assert models.structure_left(residual, r, rng) == pytest.approx(1.0, abs=0.06)
+    spike = residual + 2 * np.outer(U[:, r], Vt[r]) * s[r]
+    assert models.structure_left(spike, r, rng) > 1.8
+
+
+def test_likelihoods_are_those_of_scipy():
+    x = np.random.default_rng(4).standard_t(3, (20, 30))
+    assert models.normal(x) == pytest.approx(stats.norm.logpdf(x, 0, np.sqrt(np.mean(x**2))).sum())
+    want = max(
+        stats.t.logpdf(x, nu, 0, np.median(np.abs(x)) / stats.t.ppf(0.75, nu)).sum() for nu in models.STUDENT
+    )
+    assert models.student(x) == pytest.approx(want)
+
+
+def test_scale_of_the_data_changes_no_likelihood_ratio():
+    """M and 7M are judged alike: the differences between kinds are the same."""
+    M, _, _ = noisy("rows", 5)
+    values = [
+        [models.bic(models.rank_fit(scale * M, 6, kind)) for kind in models.KINDS] for scale in (1.0, 7.0)
+    ]
+    np.testing.assert_allclose(np.diff(values[0]), np.diff(values[1]), rtol=1e-6, atol=1e-3)
+
+
+@pytest.mark.parametrize("shape", [(60, 300), (300, 60), (250, 300)])
+def test_largest_singular_values_of_large_data_are_those_of_numpy(monkeypatch, shape):
+    _, M = mixtures(6, *shape)
+    M = M + 0.01 * np.random.default_rng(6).standard_normal(M.shape)
+    exact = whitening.Leading.of(Dense(M), 6, np.random.default_rng(0))
+    monkeypatch.setattr(whitening, "LARGE", 100)
+    fast = whitening.Leading.of(Dense(M), 6, np.random.default_rng(0))
+    np.testing.assert_allclose(fast.squares[:6], np.linalg.svd(M, compute_uv=False)[:6] ** 2, rtol=1e-6)
+    assert fast.total == pytest.approx(exact.total)
+    assert fast.is_white(6)
+    assert not fast.is_white(5)
+    assert fast.as_noise(6).variance == pytest.approx(exact.as_noise(6).variance, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["lengths", "columns", "rows", "heavy"])
+def test_auto_finds_the_anchors_under_every_kind_of_noise(kind):
+    for seed in (0, 1):
+        M, _, _ = noisy(kind, seed)
+        sel = sepnmf.select(M, 6, negative="allow")
+        assert set(sel.anchors) == set(range(6))
+        assert sel.history["noise"][0] != "none"
+
+
+@pytest.mark.parametrize("noise", ["white", "columns", "rows", "counts", "heavy", "none"])
+def test_noise_may_be_named(noise):
+    M, _, _ = noisy("rows")
+    sel = sepnmf.select(M, 6, noise=noise, negative="allow")
+    assert noise in sel.history["noise"][0]
+
+
+def test_unknown_noise_is_refused_in_one_sentence():
+    with pytest.raises(ValueError, match=r"noise must be .*'auto'"):
+        sepnmf.select(np.eye(4), 2, noise="pink")
