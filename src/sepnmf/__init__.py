@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sepnmf.registry import METHODS, select
     from sepnmf.selection import Selection
     from sepnmf.text import cooccurrence
-    from sepnmf.tuning import RankEstimate, Stability, auto, estimate_rank, stability, tuned_admm
+    from sepnmf.tuning import RankEstimate, auto, estimate_rank, stability, tuned_admm
 
 __version__ = "0.1.0.dev0"
 
@@ -41,7 +41,7 @@ _HOME = {
     "registry": ("METHODS", "select"),
     "selection": ("Selection",),
     "text": ("cooccurrence",),
-    "tuning": ("RankEstimate", "Stability", "auto", "estimate_rank", "stability", "tuned_admm"),
+    "tuning": ("RankEstimate", "auto", "estimate_rank", "stability", "tuned_admm"),
 }
 _ROOMS = ("datasets", "io", "matrix", "methods", "metrics", "model", "report", "text", "tuning")
 
@@ -51,7 +51,6 @@ __all__ = [
     "RankEstimate",
     "Selection",
     "SeparableNMF",
-    "Stability",
     "admm",
     "auto",
     "cooccurrence",

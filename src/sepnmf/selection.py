@@ -48,6 +48,8 @@ class Selection:
         of `anchors` and scaled like these. None from other methods and for data in chunks.
     spread : ndarray of shape (m, r) or None
         Standard errors of the entries of `vertices`; NaN where they cannot be estimated.
+    stability : ndarray of shape (r,) or None
+        From `sepnmf.stability`: how often each anchor came back when the data were drawn again.
     """
 
     anchors: Ints
@@ -64,6 +66,7 @@ class Selection:
     names: tuple[str, ...] | None = None
     vertices: Floats | None = None
     spread: Floats | None = None
+    stability: Floats | None = None
 
     def take(self, M: Any) -> Any:
         """Return the anchors' columns, best first, in a container of the same kind as M.

@@ -15,8 +15,8 @@ from sepnmf.cli._result import COUNTED, show, write_page
 
 # Patterns of the files that the commands may write.
 ANCHORS = ("anchors.csv", "anchors.json", "history.csv", "report.html")
-SELECT = (*ANCHORS, "anchor_columns.*", "weights.csv")
-UNMIX = (*ANCHORS, "abundances.*", "endmembers.*", "residual.png", "dominant.png")
+SELECT = (*ANCHORS, "anchor_columns.*", "vertices.csv", "weights.csv")
+UNMIX = (*ANCHORS, "abundances.*", "endmembers.*", "vertices.csv", "residual.png", "dominant.png")
 COMPARE = ("comparison.csv", "comparison.json", "report.html")
 
 
@@ -31,6 +31,7 @@ def select(
     normalize: opt.Normalize = Scale.none,
     negative: opt.Negative = Sign.error,
     picture: opt.Picture = None,
+    stability: opt.Stability = False,
     out: opt.Out = None,
     report: opt.Report = False,
     as_json: opt.Json = False,
@@ -42,17 +43,20 @@ def select(
     """Find the columns that explain all the others.
 
     Prints the anchors with their names, scores and fit, and writes them to anchors.csv and anchors.json,
-    their columns to anchor_columns.csv (.npy if they have more than 100,000 rows), and the weights of all
-    columns to weights.csv.
+    their columns to anchor_columns.csv (.npy if they have more than 100,000 rows), these without noise to
+    vertices.csv (only with auto), and the weights of all columns to weights.csv.
     """
     mask = reading.get("mask")
     image_shape = None if picture is None else work.parse_shape(picture, "--picture")
     options = work.method_options(set_)
     work.check_request(file, anchors, method, options, memory=memory, dask=dask, others=[mask])
+    work.check_stability(stability, method)
     with work.new_folder(file, out, "anchors", SELECT, mask) as folder, cluster.connected(dask, memory):
         data = work.load(file, axis=axis, memory=memory, in_parts=dask is not None, **reading)
         data, M = work.matrix_of(data, negative, anchors)
-        sel, fit, reason = work.find_anchors(M, anchors, method, normalize, seed, options)
+        sel, fit, reason = work.find_anchors(
+            M, anchors, method, normalize, seed, options, stability=stability
+        )
         data = work.with_reason(data, reason)
         content = work.record(
             data, sel, fit, axis=axis.value, normalize=normalize.value, seed=seed, options=options
@@ -60,6 +64,7 @@ def select(
         paths = [
             *work.write_anchors(folder, data, sel, content),
             *work.write_weights(folder, data, M, sel),
+            *work.write_vertices(folder, data, sel),
         ]
         if report:
             W = work.anchor_columns(M, sel)
@@ -77,6 +82,7 @@ def unmix(
     normalize: opt.Normalize = Scale.none,
     negative: opt.Negative = Sign.error,
     sum_to_one: opt.SumToOne = False,
+    stability: opt.Stability = False,
     out: opt.Out = None,
     report: opt.Report = False,
     as_json: opt.Json = False,
@@ -89,10 +95,12 @@ def unmix(
 
     The pure pixels (endmembers) are found in the hyperspectral image, and every pixel is a mixture of them.
 
-    Writes the anchors, endmembers.csv, and the abundances as PNG and as a cube in the format of the image.
+    Writes the anchors, their spectra (endmembers.csv), these without noise (vertices.csv, only with auto),
+    and the abundances as PNG and as a cube in the format of the image.
     """
     mask, options = reading.get("mask"), work.method_options(set_)
     work.check_request(file, anchors, method, options, memory=memory, dask=dask, pictures=True, others=[mask])
+    work.check_stability(stability, method)
     with work.new_folder(file, out, "unmixed", UNMIX, mask) as folder, cluster.connected(dask, memory):
         import numpy as np
 
@@ -109,7 +117,7 @@ def unmix(
             )
         data, M = work.matrix_of(data, negative, anchors)
         sel, fit, reason = work.find_anchors(
-            M, anchors, method, normalize, seed, options, sum_to_one=sum_to_one
+            M, anchors, method, normalize, seed, options, sum_to_one=sum_to_one, stability=stability
         )
         data = work.with_reason(data, reason)
         W = work.anchor_columns(M, sel)
@@ -122,6 +130,7 @@ def unmix(
         paths = [
             *work.write_anchors(folder, data, sel, content),
             work.write_columns(folder / "endmembers.csv", data, W, labels),
+            *work.write_vertices(folder, data, sel),
         ]
         with stage("writing abundances"):
             cube = write_cube(folder / "abundances", H.astype(np.float32) if M.lazy else H, data, labels)

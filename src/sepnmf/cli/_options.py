@@ -64,6 +64,9 @@ AXES_HELP = "Order of the axes of an array of three dimensions, e.g. bands,lines
 ORDER_HELP = "Order of the pixels with --shape: C, line by line, or F, sample by sample, as in MATLAB."
 SHAPE_HELP = "Shape of the image if the columns of the matrix are its pixels, e.g. 95x95."
 PICTURE_HELP = "Shape of the images in the report if each column is an image."
+STABILITY_HELP = (
+    "Show how often each anchor comes back when the data are drawn again twenty times (only with auto)."
+)
 MEMORY_HELP = "Memory limit per machine, e.g. 2GB. ENVI, .npy and .zarr files are read in chunks that fit."
 DASK_HELP = (
     "Run on the Dask cluster with this scheduler, e.g. tcp://10.0.0.1:8786; local starts a cluster on this "
@@ -117,6 +120,7 @@ Out = Annotated[
 Report = Annotated[bool, typer.Option("--report", help="Also write report.html, an interactive page.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of methods that use random numbers.")]
+Stability = Annotated[bool, typer.Option("--stability", help=STABILITY_HELP)]
 SumToOne = Annotated[bool, typer.Option("--sum-to-one", help="Make the weights of each pixel sum to one.")]
 Vocabulary = Annotated[Path | None, unset("--vocab", metavar="FILE", help=VOCABULARY_HELP)]
 TextColumn = Annotated[str | None, unset("--text-column", metavar="NAME", help=TEXT_COLUMN_HELP)]

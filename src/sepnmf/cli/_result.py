@@ -44,12 +44,16 @@ def show(
             [str(row["rank"]), str(row["column"]), row["name"], f"{row['score']:.4g}"]
             for row in content["anchors"]
         ]
+        if sel.stability is not None:
+            head = head | {"stability": "right"}
+            rows = [[*cells, f"{share:.0%}"] for cells, share in zip(rows, sel.stability, strict=True)]
         note = COUNTED["line" in content["counted_from"]]
         note = note if "row" not in head else "Rows are counted from 0."
     show_table(head, rows)
     if note:
         print_line(note)
-    run = f"{sel.method}, {sel.status}, {sel.seconds:.2f} s"
+    kind = "" if content.get("noise") in (None, "none") else f"noise: {content['noise']}, "
+    run = f"{sel.method}, {kind}{sel.status}, {sel.seconds:.2f} s"
     fit = content["fit"]
     print_line(f"The anchors explain {fit:.2%} of the data; {1 - fit:.2%} is unexplained ({run}).")
     for sentence in content["warnings"]:

@@ -183,10 +183,12 @@ def find_anchors(
     options: dict[str, Any],
     *,
     sum_to_one: bool = False,
+    stability: bool = False,
 ) -> tuple["Selection", float, str]:
     """Select anchors; return the selection, its fit, with weights that sum to one if asked for, and a reason.
 
-    The reason says why there are so many anchors; it is empty if their number was given.
+    The reason says why there are so many anchors; it is empty if their number was given. With `stability`,
+    the selection says how often each anchor comes back.
     """
     from sepnmf._overview import choose, fit_of
     from sepnmf.metrics import rae
@@ -198,10 +200,33 @@ def find_anchors(
         seeds = watching.pop("random_state", seed) if "random_state" in record.options else seed
         scaled = matrix.normalised(normalize.value)
         sel = choose(scaled, r, record.name, random_state=seeds, **watching)
+    if stability:
+        sel = with_stability(scaled, sel, seed, options)
+    if sel.vertices is not None and normalize is Scale.l1:  # back to the scale of the file
+        sums = abs(anchor_columns(matrix, sel)).sum(axis=0)
+        sel = replace(sel, vertices=sel.vertices * sums, spread=sel.spread * sums)
     with stage("computing the fit"):
         if sum_to_one:
             return sel, fit_of(matrix, anchor_columns(matrix, sel), sum_to_one=True), reason
         return sel, rae(matrix, sel.anchors), reason
+
+
+def check_stability(asked: bool, method: str) -> None:
+    """Refuse --stability for another method than auto."""
+    if asked and method != "auto":
+        raise UserError(f"--stability is for --method auto, got {method!r}.")
+
+
+def with_stability(matrix: "Matrix", sel: "Selection", seed: int, options: dict[str, Any]) -> "Selection":
+    """Return the selection of auto with how often each anchor comes back."""
+    from sepnmf.tuning import stability
+
+    if matrix.lazy:
+        raise UserError("--stability needs data that fit into memory: omit it or raise --memory.")
+    known = {name: options[name] for name in ("normalize", "noise") if name in options}
+    with stage("drawing the data again"):
+        again = stability(matrix, len(sel.anchors), negative="allow", random_state=seed, **known)
+    return replace(sel, stability=again.stability)
 
 
 def with_reason(data: "Data", reason: str) -> "Data":
@@ -247,7 +272,10 @@ def anchor_rows(data: "Data", sel: "Selection") -> list[dict[str, Any]]:
         row = {"rank": rank, "column": column, "name": data.column_label(column)}
         if data.image_shape is not None:
             row |= dict(zip(("line", "sample"), data.pixel(column), strict=True))
-        rows.append(row | {"score": float(sel.scores[column])})
+        row["score"] = float(sel.scores[column])
+        if sel.stability is not None:
+            row["stability"] = float(sel.stability[rank - 1])
+        rows.append(row)
     return rows
 
 
@@ -271,6 +299,7 @@ def record(data: "Data", sel: "Selection", fit: float, **more: Any) -> dict[str,
         "converged": sel.converged,
         "seconds": round(sel.seconds, 6),
         "fit": fit,
+        "noise": str(sel.history["noise"][0]) if "noise" in sel.history else None,
         "left_out": list(data.left_out),
         "assumptions": list(data.assumptions),
         "warnings": list(doubts(sel, fit, data)),
@@ -338,6 +367,14 @@ def write_columns(path: Path, data: "Data", W: "Floats", labels: Sequence[str]) 
     return write_csv(
         path, [head, *labels], ([name, *row] for name, row in zip(names, W.tolist(), strict=True))
     )
+
+
+def write_vertices(folder: Path, data: "Data", sel: "Selection") -> list[Path]:
+    """Write what the anchors look like without noise, if it is known and has not very many rows."""
+    if sel.vertices is None or len(sel.vertices) > MOST_ROWS:
+        return []
+    labels = data.column_labels(sel.anchors)
+    return [write_columns(folder / "vertices.csv", data, sel.vertices, labels)]
 
 
 def write_weights(folder: Path, data: "Data", matrix: "Matrix", sel: "Selection") -> list[Path]:

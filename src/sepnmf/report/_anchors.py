@@ -21,17 +21,28 @@ def anchors(contents: Contents) -> Markup:
     selection = contents.selection
     scores = selection.scores[selection.anchors]
     largest, base = max(map(abs, finite_range(scores))), baseline(scores)
+    known = selection.stability is not None
+    shares = scores if selection.stability is None else selection.stability
     rows = (
-        row(head_cell(i), text_cell(name(label), label), index_cell(column), bar_cell(score, largest, base))
-        for i, (label, column, score) in enumerate(
-            zip(contents.labels, selection.anchors.tolist(), scores, strict=True), 1
+        row(
+            head_cell(i),
+            text_cell(name(label), label),
+            index_cell(column),
+            bar_cell(score, largest, base),
+            *([text_cell(f"{share:.0%}", float(share))] if known else []),
+        )
+        for i, (label, column, score, share) in enumerate(
+            zip(contents.labels, selection.anchors.tolist(), scores, shares, strict=True), 1
         )
     )
     caption = (
         f"Anchors, best first; columns are counted from 0. Scores are those of {selection.method}; larger "
         f"is better.{bars_start(base)}"
     )
-    heads = head("no."), head("name"), head("column", numbers=True), head("score", numbers=True)
+    heads = [head("no."), head("name"), head("column", numbers=True), head("score", numbers=True)]
+    if known:
+        heads.append(head("stability"))
+        caption += " Stability is how often an anchor came back when the data were drawn again."
     return group(table(caption, heads, rows, sortable=True), shapes(contents))
 
 

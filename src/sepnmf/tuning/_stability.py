@@ -1,6 +1,6 @@
 """How sure anchors are: how often they come back when the data are drawn again."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,26 +17,6 @@ SAME = 0.98  # share of a vertex in a column, from which on the column is as goo
 NEAREST = 20  # columns nearest to an anchor that are as good as it where there is misfit
 
 
-@dataclass(frozen=True, eq=False)
-class Stability:
-    """How often each anchor came back.
-
-    Attributes
-    ----------
-    selection : Selection
-        The anchors from all columns.
-    frequency : ndarray of shape (r,)
-        For each anchor, in the order of `selection.anchors`, the share of the draws in which it, or a column
-        as good as it, was chosen.
-    draws : int
-        Number of draws.
-    """
-
-    selection: Selection
-    frequency: Floats
-    draws: int
-
-
 def stability(
     M: MatrixLike,
     r: int,
@@ -49,7 +29,7 @@ def stability(
     n_jobs: int | None = None,
     mask: ArrayLike | None = None,
     row_mask: ArrayLike | None = None,
-) -> Stability:
+) -> Selection:
     """How often the anchors of `auto` come back when columns are drawn and noise is added again.
 
     If the data have noise, each draw has the fitted mixtures of four fifths of the columns, the anchors among
@@ -72,27 +52,27 @@ def stability(
 
     Returns
     -------
-    Stability
+    Selection
+        That of `auto`; its `stability` has, for each anchor, the share of the draws in which it came back.
 
     Examples
     --------
     >>> import sepnmf
     >>> M, anchors = sepnmf.datasets.make_dirichlet(noise=0.05, random_state=0)
-    >>> found = sepnmf.stability(M, 10, draws=3, negative="allow")
-    >>> found.frequency.min()
+    >>> sepnmf.stability(M, 10, draws=3, negative="allow").stability.min()
     1.0
     """
     check_count(draws, "draws")
-    rng = check_generator(random_state)
+    rng = check_generator(random_state).spawn(1)[0]
     given = as_matrix(M, negative, mask=mask, row_mask=row_mask)
     data = given.bare().in_memory()
     options: dict[str, Any] = {"normalize": normalize, "noise": noise, "n_jobs": n_jobs}
-    found = auto(data, r, negative="allow", random_state=rng.spawn(1)[0], **options)
+    found = auto(data, r, negative="allow", random_state=random_state, **options)
     problem = Problem.prepare(data, r, normalize, rng.spawn(1)[0], n_jobs, noise)
     again = drawn_with_noise if problem.noise is not None else drawn_as_they_are
-    frequency = np.mean([again(problem, found.anchors, rng) for _ in range(draws)], axis=0)
-    selection = found if given.columns is None else found.among(given.columns)
-    return Stability(selection, np.asarray(frequency), draws)
+    came_back = np.mean([again(problem, found.anchors, rng) for _ in range(draws)], axis=0)
+    found = replace(found, stability=np.asarray(came_back))
+    return found if given.columns is None else found.among(given.columns)
 
 
 def drawn_with_noise(problem: Problem, anchors: Ints, rng: np.random.Generator) -> Floats:
