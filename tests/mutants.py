@@ -25,12 +25,15 @@ SUITE = [
     "test_criticality.py",
 ]
 
-TUNING = ["test_auto_parts.py", "test_exchange.py", "test_vertices.py", "test_rank.py", "test_auto.py"]
+TUNING = ["test_auto_parts.py", "test_exchange.py", "test_vertices.py", "test_noise_models.py"]
+TUNING += ["test_auto_vertices.py", "test_rank.py", "test_auto.py"]
 TUNED = ("tuning", "_descent", "_kernels/exchange.py", "_kernels/vertices.py")
 
 CHUNKS = ["test_chunked.py", "test_spa.py", "test_vca.py", "test_exchange.py", "test_method_records.py"]
 MATRIX = ("matrix", "least_squares", "registry", "_kernels/distances.py")
-MATRIX += tuple(f"methods/_{name}.py" for name in ("spa", "vca", "xray", "screening", "method"))
+MATRIX += tuple(
+    f"methods/_{name}.py" for name in ("spa", "vca", "xray", "screening", "method", "working_set")
+)
 
 # File under src/sepnmf, what stands there, what to put instead.
 MUTANTS = [
@@ -136,7 +139,7 @@ MUTANTS = [
     ("_kernels/vertices.py", "squares[j] - 2.0 * B[j, k] + G[k, k]", "squares[j] - 2.0 * B[j, k]"),
     ("_descent/_exchange.py", "K[:, k] = inner_products(C, C.part(np.array([found])))[:, 0]", "pass"),
     ("_descent/_exchange.py", "count, quiet = count + 1, 0", "count, quiet = count + 1, quiet + 1"),
-    ("_descent/_likelihood.py", "PRICE * M.shape[0] * noise", "0.0 * noise"),
+    ("_descent/_likelihood.py", "else height) * self.noise", "else height) * 0.0"),
     ("_descent/_likelihood.py", "anchors[order] = columns", "anchors[:] = columns"),
     ("_descent/_likelihood.py", "+ self.price * float(np.linalg.slogdet(Q)[1])", "- self.price"),
     ("_descent/_noise.py", "(centre + TRACY_WIDOM * width)", "centre"),
@@ -175,14 +178,23 @@ MUTANTS = [
     ("matrix/_lazy.py", "if max(array.chunks[1]) <= 4 * width:", "if True:"),
     ("methods/_method.py", "elif self.in_chunks is not None:", "elif False:"),
     ("registry.py", 'name.replace("-", "_")', "name"),
+    # Kinds of noise
+    ("_descent/_noise_models.py", "return float(value - jacobian", "return float(value + jacobian"),
+    ("_descent/_noise_models.py", "/ (left + PRIOR))\n    if", "/ (n + PRIOR))\n    if"),
+    ("_descent/_noise_models.py", "/ others / in_noise)", "/ others)"),
+    ("_descent/_noise_models.py", "residual, -limit, limit)", "residual, -9 * limit, 9 * limit)"),
+    ("_descent/_noise_models.py", "if structure <= STRUCTURE or", "if True or"),
+    ("_descent/_whitening.py", "variance = left / ((m - r) * (n - r))", "variance = left / (m * n * 9)"),
+    ("_descent/_vertices.py", "rows[:, None] * vertices * lengths", "vertices * lengths"),
+    ("tuning/_answers.py", "                raise Stopped", "                pass"),
     # Data in chunks
-    ("methods/_spa.py", "farther = (values > top + rounding)", "farther = (values > 2 * top + rounding)"),
-    ("methods/_spa.py", "& (held.indices < taken)", "& (held.indices > taken)"),
+    ("methods/_working_set.py", "larger = (values > top", "larger = (values > 2 * top"),
+    ("methods/_working_set.py", "& (held.indices < taken)", "& (held.indices > taken)"),
     ("methods/_spa.py", "rest -= np.outer(q, q @ rest)", "rest += 0"),
     ("methods/_vca.py", "found.note(0, misplaced, held, misplaced >= 0, 0.0)", "pass"),
     ("methods/_vca.py", "reach[:, zero] = 0.0", "pass"),
     ("methods/_xray.py", "places = np.flatnonzero(left + doubt >= top - rounding)", "places = np.arange(0)"),
-    ("methods/_xray.py", "found, 2 * k + 1, gains", "found, 2 * k + 1, -gains"),
+    ("methods/_xray.py", "found.compare(step, gains,", "found.compare(step, -gains,"),
     ("matrix/_extremes.py", "(a.values < tops - self", "(a.values < tops + self"),
     ("matrix/_extremes.py", "np.flatnonzero(part.squares)", "np.arange(len(part.squares))"),
     ("matrix/_spectrum.py", "sums.count * np.outer", "np.outer"),

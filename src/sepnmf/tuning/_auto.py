@@ -1,6 +1,6 @@
 """The method without parameters: several starts, descent, and a choice from the data alone."""
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -199,10 +199,10 @@ def choose_in_memory(
     callback: Callback | None,
 ) -> Selection:
     """The selection of `auto` on data in memory."""
-    # Its threads slow BLAS down on matrices this small, by far where other work wants the cores.
-    with SingleBLAS() if data.shape[0] * data.shape[1] <= SMALL_PRODUCT else nullcontext():
+    with one_thread_for(data.shape[0] * data.shape[1]):
         problem = Problem.prepare(data, r, normalize, rng, n_jobs, noise)
-        answers = Answers(problem, callback)
+    answers = Answers(problem, callback)
+    with one_thread_for(problem.X.size):
         try:
             return as_selection(problem, answers, best_answer(problem, answers))
         except (Stopped, KeyboardInterrupt):
@@ -210,6 +210,14 @@ def choose_in_memory(
             if best is None:
                 raise
             return replace(as_selection(problem, answers, best), status="stopped", converged=False)
+
+
+def one_thread_for(size: int) -> AbstractContextManager[None]:
+    """Keep BLAS to one thread if matrices have at most so many entries.
+
+    Its threads slow BLAS down on matrices this small, by far where other work wants the cores.
+    """
+    return SingleBLAS() if size <= SMALL_PRODUCT else nullcontext()
 
 
 def best_answer(problem: Problem, answers: Answers) -> Answer:
