@@ -102,7 +102,7 @@ def api_sections() -> dict[str, list[str]]:
     names = public_names(sepnmf)
     methods = list(sepnmf.METHODS)
     chosen = {
-        "Choose anchors": ["select", "METHODS", "Selection", "estimate_rank", "RankEstimate"],
+        "Choose anchors": ["select", "METHODS", "Selection", "estimate_rank", "RankEstimate", "stability"],
         "Methods": [*methods, "merit_lam", "methods.Method", "methods.method", "methods.State"],
         "In scikit-learn": ["SeparableNMF", "AnchorSelector"],
     }
