@@ -42,7 +42,8 @@ def with_white_noise(
     spectrum = Leading.of(data, r, rng)
     if noise == "white" or (noise == "auto" and spectrum.is_white(r)):
         return data, spectrum.as_noise(r)
-    if data.shape[0] * data.shape[1] > MODELLED:
+    m, n = data.shape
+    if m * n > MODELLED or m != data.height:  # the latter have coordinates for rows
         return data, None
     found = whitened(data.take(slice(None)), r, noise, rng)
     if found is None:
