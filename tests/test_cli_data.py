@@ -92,9 +92,9 @@ def test_nodata_may_be_repeated(scene, sepnmf_says):
     words = ("--nodata", "-1", "--nodata", "65535,0", "--json")
     code, out, err = sepnmf_says(*UNMIX, *words)
     assert code == 0, err
-    assert [text.split(":")[0] for text in json.loads(out)["left_out"]] == [
-        "1 of 120 pixels are left out"
-    ] * 3
+    (said,) = json.loads(out)["left_out"]
+    assert said.startswith("3 of 120 pixels are left out: ")
+    assert all(value in said for value in ("-1", "65535", "0"))
 
 
 def test_the_help_says_that_bands_are_counted_from_one(sepnmf_says):

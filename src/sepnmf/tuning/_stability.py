@@ -59,8 +59,8 @@ def stability(
     --------
     >>> import sepnmf
     >>> M, anchors = sepnmf.datasets.make_dirichlet(noise=0.05, random_state=0)
-    >>> sepnmf.stability(M, 10, draws=3, negative="allow").stability.min()
-    1.0
+    >>> sepnmf.stability(M, 10, draws=3, negative="allow").stability.tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
     check_count(draws, "draws")
     rng = check_generator(random_state).spawn(1)[0]
