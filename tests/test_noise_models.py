@@ -114,6 +114,7 @@ def test_largest_singular_values_of_large_data_are_those_of_numpy(monkeypatch, s
     M = M + 0.01 * np.random.default_rng(6).standard_normal(M.shape)
     exact = whitening.Leading.of(Dense(M), 6, np.random.default_rng(0))
     monkeypatch.setattr(whitening, "LARGE", 100)
+    monkeypatch.setattr(whitening, "FEW", 100)
     fast = whitening.Leading.of(Dense(M), 6, np.random.default_rng(0))
     np.testing.assert_allclose(fast.squares[:6], np.linalg.svd(M, compute_uv=False)[:6] ** 2, rtol=1e-6)
     assert fast.total == pytest.approx(exact.total)

@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sepnmf._descent._exchange import exchange_anchors
-from sepnmf._descent._likelihood import VertexModel
+from sepnmf._descent._likelihood import SETTLED, VertexModel
 from sepnmf._descent._problem import Problem
 from sepnmf._typing import Floats, Ints
 
+ROUGHLY = 1e-6  # relative decrease of the likelihood at which slow fits end
 SLOW = 100_000  # columns times squared anchors, from which on weights take longer than to wake a thread
 
 
@@ -60,6 +61,7 @@ def vertex_model(problem: Problem, columns: Ints, counts: Floats) -> VertexModel
     precision: Floats = np.ones(len(columns))
     if noise.brightness is not None:
         X, precision = X / noise.brightness[columns], noise.brightness[columns] ** 2
+    is_slow = len(columns) * problem.r**2 >= SLOW
     unit = 1 / float(np.sqrt(np.einsum("j,ij,ij->", precision * counts, X, X)))
     return VertexModel(
         X,
@@ -69,7 +71,8 @@ def vertex_model(problem: Problem, columns: Ints, counts: Floats) -> VertexModel
         counts=counts,
         precision=precision,
         candidates=np.asarray(problem.choice[:, columns].any(axis=0)),
-        n_jobs=problem.n_jobs if len(columns) * problem.r**2 >= SLOW else 1,
+        settled=ROUGHLY if is_slow else SETTLED,
+        n_jobs=problem.n_jobs if is_slow else 1,
     )
 
 

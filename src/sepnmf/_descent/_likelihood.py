@@ -31,7 +31,7 @@ NEAR = 2  # columns tried in place of each anchor: the nearest to its vertex, an
 FINALISTS = 5  # exchanges that are fitted to the end
 LEAST_GAIN = 1e-7
 EXACT = 1e-14  # of the squared norm of the data: a J that no exchange can lower by anything but rounding
-MOST_WORK = 3e9  # multiplications of a descent, some seconds; with many anchors it would take longer
+MOST_WORK = 1e10  # multiplications of a descent, some ten seconds; with many anchors it would take longer
 OVERHEAD = 2e5  # multiplications that take as long as what a step costs besides them
 # With noise of variance σ², a near column is tried in place of an anchor if it costs at most so many σ² more.
 HOPELESS = 300.0
@@ -77,6 +77,8 @@ class VertexModel:
         The variance of the noise in a column is σ² divided by this.
     candidates : ndarray of bool of shape (n,), optional
         Columns that may be anchors.
+    settled : float, optional
+        Relative decrease of J at which a fit ends.
     n_jobs : int, optional
         Threads, by default all cores.
     """
@@ -91,9 +93,10 @@ class VertexModel:
         counts: Floats | None = None,
         precision: Floats | None = None,
         candidates: Bools | None = None,
+        settled: float = SETTLED,
         n_jobs: int | None = None,
     ) -> None:
-        self.unit = unit
+        self.unit, self.settled = unit, settled
         self.Mt = np.ascontiguousarray(unit * M.T)
         self.squares = np.einsum("ij,ij->i", self.Mt, self.Mt)
         self.precision = np.ones(len(self.Mt)) if precision is None else precision
@@ -105,19 +108,20 @@ class VertexModel:
         self.workers = Workers(len(self.Mt), n_jobs)
         self.work = 0.0
 
-    def start(self, anchors: Ints) -> Vertices:
+    def start(self, anchors: Ints, settled: float | None = None) -> Vertices:
         """The fit that starts with the vertices at the anchors."""
         H = np.zeros((len(self.Mt), len(anchors)))
         H[anchors, np.arange(len(anchors))] = 1.0
         W = np.ascontiguousarray(self.Mt[anchors].T)
-        return self.fit(Vertices(np.array(anchors), W, H, np.inf))
+        return self.fit(Vertices(np.array(anchors), W, H, np.inf), settled=settled)
 
-    def fit(self, at: Vertices, steps: int = STEPS, settled: float = SETTLED) -> Vertices:
+    def fit(self, at: Vertices, steps: int = STEPS, settled: float | None = None) -> Vertices:
         """The fit after steps that alternate between W and H.
 
         log det is replaced by its tangent, so that J falls with every step.
         """
         anchors, W, H, last = at.anchors, at.W.copy(), at.H.copy(), np.inf
+        settled = self.settled if settled is None else settled
         owner = np.full(len(H), -1)
         owner[anchors] = np.arange(len(anchors))
         E, w = np.empty(len(H)), self.weights[:, None]

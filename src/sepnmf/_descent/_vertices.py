@@ -15,6 +15,7 @@ from sepnmf._parallel import Workers
 from sepnmf._typing import Floats, Ints
 
 NEAREST = 20  # columns at most that are averaged for a vertex where there is misfit
+SETTLED = 1e-5  # relative decrease of J at which the fit of vertices ends
 COMPANY = 20  # times as many columns, at least, as are averaged for all vertices
 
 
@@ -54,7 +55,8 @@ def weights_of_all_columns(problem: Problem, anchors: Ints) -> tuple[Floats, Flo
     weights = np.ones(len(columns))
     weights[np.searchsorted(columns, pool)] = counts
     model = vertex_model(problem, columns, weights)
-    at = model.start(np.searchsorted(columns, anchors))
+    with model.workers:
+        at = model.start(np.searchsorted(columns, anchors), SETTLED)
     G = at.W.T @ at.W + model.price * np.linalg.inv((model.weights[:, None] * at.H).T @ at.H)
     owner = np.full(problem.n, -1)
     owner[anchors] = np.arange(len(anchors))

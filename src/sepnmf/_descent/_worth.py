@@ -9,7 +9,7 @@ from sepnmf._descent._problem import Problem
 from sepnmf._kernels import exchange as kernels
 from sepnmf._parallel import Workers
 from sepnmf._typing import Floats, Ints
-from sepnmf.least_squares import misfits_from_products, nnls
+from sepnmf.least_squares import nnls
 from sepnmf.matrix import column_blocks
 
 IN_CONE = 1e-6  # distance of a unit column from a cone, below which it lies in it
@@ -51,15 +51,19 @@ def importance(problem: Problem, anchors: Ints) -> Floats:
         total += float(fit.squares.sum())
         for k in range(len(anchors)):
             used = np.flatnonzero(fit.H[:, k] > 0)
-            gain[k] += float((left_without(fit, used, k) - fit.E[used]).sum())
+            gain[k] += float((left_without(fit, used, k, problem.n_jobs) - fit.E[used]).sum())
     scores = np.zeros(problem.n)
     scores[anchors] = np.maximum(gain / total, np.finfo(np.float64).tiny)
     return scores
 
 
-def left_without(fit: Fit, columns: Ints, k: int) -> Floats:
+def left_without(fit: Fit, columns: Ints, k: int, n_jobs: int | None) -> Floats:
     """What the anchors but the k-th leave of these columns."""
-    return misfits_from_products(fit.G, fit.B[columns], fit.squares[columns], k, fit.H[columns])[0]
+    left = np.empty(len(columns))
+    with Workers(len(columns), n_jobs) as workers:
+        B, squares = fit.B[columns], fit.squares[columns]
+        workers.run(kernels.solve, fit.G, B, squares, k, fit.H[columns], left)
+    return left
 
 
 def lies_in_cone(problem: Problem, anchors: Ints) -> bool:

@@ -27,6 +27,7 @@ from sepnmf.tuning._consensus import consensus
 from sepnmf.tuning._starts import GREEDY, greedy_starts, is_short_path, path_start
 
 SMALL_PRODUCT = 2_000_000  # entries; up to here BLAS is kept to one thread
+MANY = 20  # anchors; beyond, and with little noise, one start will do: others take longer than the descent
 BIG = 20_000_000  # entries; beyond, only the starts that hold no copy of the data
 
 
@@ -223,7 +224,9 @@ def one_thread_for(size: int) -> AbstractContextManager[None]:
 def best_answer(problem: Problem, answers: Answers) -> Answer:
     """The best answer, from the starts and by the strategy that suit the problem."""
     if problem.noise is not None:
-        starts = greedy_starts(problem.choice, problem.r, problem.rng, ("snpa", "spa", "xray"))
+        is_plain = problem.r > MANY and problem.noise.coordinates is not None
+        few: tuple[str, ...] = ("spa",) if is_plain else ("snpa", "spa", "xray")
+        starts = greedy_starts(problem.choice, problem.r, problem.rng, few)
         return answers.best_by_descent(starts, if_they_differ=lambda: path_start(problem))
     names = ("spa", "xray") if problem.X.size > BIG else tuple(GREEDY)
     starts = greedy_starts(problem.choice, problem.r, problem.rng, names)
