@@ -104,3 +104,33 @@ def test_zero_columns_take_no_time():
     sel = sepnmf.select(M, 3)
     assert time.process_time() - began < 20
     assert M[:, sel.anchors].any(axis=0).all()
+
+
+def test_anchors_of_easy_data_come_back_always_and_of_noisy_data_less_often():
+    easy, _ = sepnmf.datasets.make_dirichlet(0.02, random_state=0)
+    assert sepnmf.stability(easy, 10, draws=3, negative="allow").stability.tolist() == 10 * [1.0]
+    hard, _ = sepnmf.datasets.make_dirichlet(0.7, random_state=0)
+    sel = sepnmf.stability(hard, 10, draws=5, negative="allow")
+    assert sel.stability.mean() < 0.8
+    assert sel.anchors.tolist() == sepnmf.select(hard, 10, negative="allow").anchors.tolist()
+
+
+def test_stability_keeps_masks_and_seeds():
+    M, _ = sepnmf.datasets.make_dirichlet(0.3, n=60, r=4, random_state=1)
+    mask = np.arange(60) != 7
+    options = {"mask": mask, "draws": 3, "negative": "allow"}
+    one, two = (sepnmf.stability(M, 4, random_state=5, **options) for _ in range(2))
+    assert 7 not in one.anchors
+    np.testing.assert_array_equal(one.stability, two.stability)
+    with pytest.raises(ValueError, match="draws"):
+        sepnmf.stability(M, 4, draws=0, negative="allow")
+
+
+def test_stability_of_misfit_counts_similar_columns():
+    rng = np.random.default_rng(6)
+    H = rng.dirichlet(0.2 * np.ones(3), 600).T
+    M = rng.random((30, 3)) @ H + 0.2 * rng.random((30, 6)) @ (rng.random((6, 600)) * H.max(axis=0))
+    sel = sepnmf.stability(M, 3, draws=3)
+    assert sel.history["noise"][0] == "none"
+    assert ((sel.stability >= 0) & (sel.stability <= 1)).all()
+    assert sel.stability.mean() > 0.3

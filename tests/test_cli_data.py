@@ -422,3 +422,22 @@ def test_anchors_that_are_rows_are_called_rows(scene, sepnmf_says):
     assert "Rows are counted from 0." in out
     assert out.split()[0] == "row"
     assert "Anchors are rows of the file (--axis rows)" in err
+
+
+def test_select_writes_vertices_and_shows_stability(sepnmf_says):
+    rng = np.random.default_rng(0)
+    M = rng.random((40, 3)) @ np.hstack([np.eye(3), rng.dirichlet(np.ones(3), 57).T])
+    np.save("M.npy", M + 0.01 * rng.random(M.shape))
+    code, out, err = sepnmf_says("select", "M.npy", "-r", 3, "--stability", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["noise"] == "white"
+    assert [row["stability"] for row in found["anchors"]] == [1.0, 1.0, 1.0]
+    written = np.loadtxt("M-anchors/vertices.csv", delimiter=",", skiprows=1)[:, 1:]
+    anchors = [row["column"] for row in found["anchors"]]
+    np.testing.assert_allclose(written, np.load("M.npy")[:, anchors], atol=0.02)
+    code, out, _ = sepnmf_says("select", "M.npy", "-r", 3, "--stability")
+    assert "stability" in out.splitlines()[0]
+    assert "noise: white" in out
+    code, _, err = sepnmf_says("select", "M.npy", "-r", 3, "--stability", "-m", "spa")
+    assert (code, err) == (2, "--stability is for --method auto, got 'spa'.\n")

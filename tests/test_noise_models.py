@@ -123,6 +123,12 @@ def test_largest_singular_values_of_large_data_are_those_of_numpy(monkeypatch, s
     assert fast.as_noise(6).variance == pytest.approx(exact.as_noise(6).variance, rel=1e-6)
 
 
+def test_data_without_noise_have_no_variance():
+    for seed in range(20):
+        _, M = mixtures(seed)
+        assert whitening.Leading.of(Dense(M), 6, np.random.default_rng(0)).as_noise(6).variance == 0.0
+
+
 @pytest.mark.parametrize("kind", ["lengths", "columns", "rows", "heavy"])
 def test_auto_finds_the_anchors_under_every_kind_of_noise(kind):
     for seed in (0, 1):

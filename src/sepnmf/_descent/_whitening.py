@@ -93,7 +93,8 @@ class Leading(NamedTuple):
     def as_noise(self, r: int) -> Noisy:
         """What is known about white noise in the data."""
         m, n = self.shape
-        left = max(self.total - float(self.squares[:r].sum()), 0.0)
+        # Not the total less the r largest: without noise, that would be rounding errors.
+        left = float(self.squares[r:].sum()) + max(self.total - float(self.squares.sum()), 0.0)
         variance = left / ((m - r) * (n - r)) if min(m, n) > r else 0.0
         largest = variance * (np.sqrt(m) + np.sqrt(n)) ** 2  # squared singular value of the noise
         is_sharp = len(self.squares) >= r and self.squares[r - 1] > SHARP * largest

@@ -13,6 +13,7 @@ from sepnmf.selection import Selection
 from sepnmf.tuning._auto import auto, choose_in_memory
 
 KEPT = 0.8  # share of the columns in a draw
+ADDED = 0.7  # standard deviations of the noise that are added
 SAME = 0.98  # share of a vertex in a column, from which on the column is as good as its anchor
 NEAREST = 20  # columns nearest to an anchor that are as good as it where there is misfit
 
@@ -76,14 +77,14 @@ def stability(
 
 
 def drawn_with_noise(problem: Problem, anchors: Ints, rng: np.random.Generator) -> Floats:
-    """Which anchors come back from the fitted mixtures with new noise."""
+    """Which anchors come back from a part of the columns with more noise."""
     assert problem.noise is not None
-    H, W = weights_of_all_columns(problem, anchors)
+    H, _ = weights_of_all_columns(problem, anchors)
     kept = rng.random(problem.n) < KEPT
     kept[anchors] = True
     columns = np.flatnonzero(kept)
-    clean = W @ H[columns].T
-    noisy = clean + np.sqrt(problem.noise.variance) * rng.standard_normal(clean.shape)
+    data = problem.data.take(columns)
+    noisy = data + ADDED * np.sqrt(problem.noise.variance) * rng.standard_normal(data.shape)
     chosen = columns[chosen_anchors(Dense(noisy), problem, "white", rng)]
     shares = H[chosen] / np.maximum(H[chosen].sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     return np.asarray((shares >= SAME).any(axis=0), dtype=np.float64)
