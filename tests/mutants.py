@@ -29,7 +29,8 @@ TUNING = ["test_auto_parts.py", "test_exchange.py", "test_vertices.py", "test_no
 TUNING += ["test_auto_vertices.py", "test_rank.py", "test_auto.py"]
 TUNED = ("tuning", "_descent", "_kernels/exchange.py", "_kernels/vertices.py")
 
-CHUNKS = ["test_chunked.py", "test_spa.py", "test_vca.py", "test_exchange.py", "test_method_records.py"]
+CHUNKS = ["test_input.py", "test_chunked.py", "test_spa.py", "test_vca.py", "test_exchange.py"]
+CHUNKS += ["test_method_records.py"]
 MATRIX = ("matrix", "least_squares", "registry", "_kernels/distances.py")
 MATRIX += tuple(
     f"methods/_{name}.py" for name in ("spa", "vca", "xray", "screening", "method", "working_set")

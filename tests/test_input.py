@@ -252,3 +252,15 @@ def test_options_without_default_are_asked_for():
 @pytest.mark.parametrize("scale", [1e-120, 1e120])
 def test_criticality_survives_extreme_scales(scale):
     assert model.criticality(M0, scale * np.eye(4), lam=0.1, p=1) >= 0
+
+
+@pytest.mark.parametrize(("kind", "power"), [("l1", 1.0), ("sqrt", 0.5)])
+def test_columns_are_divided_by_a_power_of_their_sums(kind, power):
+    from scipy import sparse
+
+    from sepnmf.matrix import as_matrix
+
+    M = np.random.default_rng(0).random((5, 7)) * np.arange(7)
+    sums = np.where(M.sum(axis=0) > 0, M.sum(axis=0), 1.0)
+    for data in (M, sparse.csc_array(M)):
+        np.testing.assert_allclose(as_matrix(data).normalised(kind).toarray(), M / sums**power)

@@ -30,6 +30,7 @@ TRIAL_STEPS, TRIAL_SETTLED = 15, 1e-6  # the same for a first look at an exchang
 NEAR = 2  # columns tried in place of each anchor: the nearest to its vertex, and as many explained worst
 FINALISTS = 5  # exchanges that are fitted to the end
 LEAST_GAIN = 1e-7
+VAGUE = 16.0  # the price of an imprecise anchor, which did best in simulations
 EXACT = 1e-14  # of the squared norm of the data: a J that no exchange can lower by anything but rounding
 MOST_WORK = 1e10  # multiplications of a descent, some ten seconds; with many anchors it would take longer
 OVERHEAD = 2e5  # multiplications that take as long as what a step costs besides them
@@ -232,4 +233,4 @@ class VertexModel:
 
     def vagueness(self, r: int) -> Floats:
         """What an imprecise column costs as an anchor: it is little evidence for a vertex near it."""
-        return -PRICE * self.noise * (r - 1) * np.log(self.precision)
+        return -VAGUE * self.noise * (r - 1) * np.log(self.precision)

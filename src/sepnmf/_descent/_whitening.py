@@ -11,7 +11,7 @@ from sepnmf.matrix import Dense, InMemory
 
 SMALL = 40_000  # entries; up to here the rows are kept as they are
 LARGE = 1_000_000  # entries; beyond, only the leading part of the spectrum is computed
-MODELLED = 10_000_000  # entries; beyond, noise is white or not looked for
+MODELLED = 4_000_000  # entries; beyond, noise is white or not looked for
 FEW = 500  # rows or columns; up to here products of all of them cost little
 OVERSAMPLING, POWER_STEPS = 10, 4  # of the randomised decomposition
 SHARP = 4.0  # times the largest squared singular value of the noise, beyond which directions are known well
@@ -50,7 +50,8 @@ def with_white_noise(
     if found is None:
         return data, None
     data = Dense(found.data)
-    white = Leading.of(data, r, rng).as_noise(r)
+    # Columns of which nothing is known but noise must not matter where there is only noise.
+    white = Leading.of(data, r, rng).as_noise(r, compress=found.brightness is not None)
     return data, white._replace(
         kind=found.label,
         structure=found.structure,
@@ -90,15 +91,15 @@ class Leading(NamedTuple):
         """Whether what r directions leave looks like white noise."""
         return white_rank(self.squares, *self.shape, self.total)[0] <= r
 
-    def as_noise(self, r: int) -> Noisy:
-        """What is known about white noise in the data."""
+    def as_noise(self, r: int, *, compress: bool = False) -> Noisy:
+        """What is known about white noise in the data; `compress` takes coordinates even of small data."""
         m, n = self.shape
         # Not the total less the r largest: without noise, that would be rounding errors.
         left = float(self.squares[r:].sum()) + max(self.total - float(self.squares.sum()), 0.0)
         variance = left / ((m - r) * (n - r)) if min(m, n) > r else 0.0
         largest = variance * (np.sqrt(m) + np.sqrt(n)) ** 2  # squared singular value of the noise
         is_sharp = len(self.squares) >= r and self.squares[r - 1] > SHARP * largest
-        compress = is_sharp and m * n > SMALL
+        compress = is_sharp and (compress or m * n > SMALL)
         coordinates = np.sqrt(self.squares[:r, None]) * self.vectors if compress else None
         return Noisy(variance, coordinates=coordinates)
 

@@ -227,6 +227,9 @@ def best_answer(problem: Problem, answers: Answers) -> Answer:
         is_plain = problem.r > MANY and problem.noise.coordinates is not None
         few: tuple[str, ...] = ("spa",) if is_plain else ("snpa", "spa", "xray")
         starts = greedy_starts(problem.choice, problem.r, problem.rng, few)
+        if problem.noise.brightness is not None:
+            even = greedy_starts(problem.choice / problem.noise.brightness, problem.r, problem.rng, few)
+            starts |= {f"{name} on even lengths": anchors for name, anchors in even.items()}
         return answers.best_by_descent(starts, if_they_differ=lambda: path_start(problem))
     names = ("spa", "xray") if problem.X.size > BIG else tuple(GREEDY)
     starts = greedy_starts(problem.choice, problem.r, problem.rng, names)
