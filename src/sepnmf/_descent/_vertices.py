@@ -15,7 +15,7 @@ from sepnmf._parallel import Workers
 from sepnmf._typing import Floats, Ints
 
 NEAREST = 20  # columns at most that are averaged for a vertex where there is misfit
-SETTLED = 1e-5  # relative decrease of J at which the fit of vertices ends
+SETTLED = 1e-6  # relative decrease of J at which the fit of vertices ends
 COMPANY = 20  # times as many columns, at least, as are averaged for all vertices
 
 

@@ -35,16 +35,20 @@ class Noisy(NamedTuple):
 
 
 def with_white_noise(
-    data: InMemory, r: int, noise: str, rng: np.random.Generator
+    data: InMemory, r: int, noise: str, rng: np.random.Generator, models: bool = True
 ) -> tuple[InMemory, Noisy | None]:
-    """Return data in which noise is white, and what is known about it; with misfit, the data as they are."""
+    """Return data in which noise is white, and what is known about it; with misfit, the data as they are.
+
+    Without `models`, noise="auto" is white noise or misfit.
+    """
     if noise == "none" or r >= min(data.height, data.shape[1]):  # then r directions leave nothing to judge
         return data, None
     spectrum = Leading.of(data, r, rng)
     if noise == "white" or (noise == "auto" and spectrum.is_white(r)):
         return data, spectrum.as_noise(r)
     m, n = data.shape
-    if m * n > MODELLED or m != data.height:  # the latter have coordinates for rows
+    is_open = models or noise != "auto"
+    if not is_open or m * n > MODELLED or m != data.height:  # the last have coordinates for rows
         return data, None
     found = whitened(data.take(slice(None)), r, noise, rng)
     if found is None:

@@ -180,7 +180,7 @@ FAMILIES: dict[str, Family] = {
         levels=(0.02, 0.04, 0.08),
         size=(60, 300),
         r=6,
-        tuning=False,
+        tuning=True,
     ),
     "spikes": Family(
         columns.spikes,
@@ -236,7 +236,7 @@ FAMILIES: dict[str, Family] = {
         levels=(0.02, 0.03, 0.05),
         size=(60, 300),
         r=6,
-        tuning=False,
+        tuning=True,
     ),
     "more_midpoints": Family(
         columns.more_midpoints,
