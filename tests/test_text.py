@@ -151,7 +151,7 @@ def test_anchors_with_a_projection_are_those_without(method):
     documents = counts.astype(bool).sum(axis=0)
     used = np.flatnonzero(documents >= 40)
     together = Cooccurrence.of(counts[:, used])
-    options = {"normalize": "l1"} if method == "spa" else {}
+    options = {"spa": {"normalize": "l1"}, "auto": {"noise": "none"}}.get(method, {})
     with_all = sepnmf.select(together.matrix(), 5, method, **options).anchors
     projected = sepnmf.select(together.projected(200), 5, method, **options).anchors
     for found in (with_all, projected):

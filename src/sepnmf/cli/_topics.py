@@ -71,6 +71,8 @@ def topics(
     from sepnmf.text import Cooccurrence, document_topics, topic_words
 
     options = work.method_options(set_)
+    if method == "auto":  # co-occurrences have misfit, and the rows of a projection no noise of their own
+        options = {"noise": "none"} | options
     limits = {"min_df": parse_limit(min_df, "--min-df"), "max_df": parse_limit(max_df, "--max-df")}
     listed = None if stop_words in (None, "english", "none") else Path(str(stop_words))
     work.check_request(file, anchors, method, options, others=[vocabulary, listed])
