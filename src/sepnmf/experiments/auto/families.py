@@ -114,8 +114,8 @@ def tell(frame: Frame) -> str:
         "## Families of generated data",
         f"There are {len(FAMILIES)} families of data (`sepnmf.datasets.make_family`), each at three levels; "
         f'the seeds are 0 to {seeds - 1}, and `negative="allow"`. Choices in `auto` were '
-        "made by looking at some of the families (“tuned on”); the others are only measured. Slow methods have "
-        "fewer seeds. Mixtures are uniform on the simplex.",
+        "made by looking at some of the families (“tuned on”); the others are only measured. Slow methods "
+        "have fewer seeds. Mixtures are uniform on the simplex.",
         family_table(),
         "The next table shows the share of the anchors found, and the MRSA of the chosen columns compared "
         "with the vertices without noise (0 is best). “Difference” is `auto` minus the best other method; "
