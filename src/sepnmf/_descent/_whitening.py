@@ -9,7 +9,7 @@ from sepnmf._descent._noise_models import whitened
 from sepnmf._typing import Floats
 from sepnmf.matrix import Dense, InMemory
 
-SMALL = 40_000  # entries; up to here the rows are kept as they are
+SMALL = 200_000  # entries; up to here the rows are kept as they are
 LARGE = 1_000_000  # entries; beyond, only the leading part of the spectrum is computed
 MODELLED = 4_000_000  # entries; beyond, noise is white or not looked for
 FEW = 500  # rows or columns; up to here products of all of them cost little

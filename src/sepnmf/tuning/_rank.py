@@ -154,7 +154,7 @@ def estimate_rank(
         noise = m * noise_variance(squares, m, n, k)
         believable = (2 * k <= len(squares) and k <= MANY) or noise == 0
         for r in range(k, min(k + max(3, k // 4), n) + 1) if believable else ():
-            anchors = auto(data, r, negative="allow", normalize="none", **options).anchors
+            anchors = auto(data, r, negative="allow", normalize="none", noise="white", **options).anchors
             left = unexplained(data, data.take(anchors))
             # The anchors' noise is the same for all columns: r columns of it, of so uncertain a strength.
             slack = 1 + 4 * np.sqrt(2 / (m * r))

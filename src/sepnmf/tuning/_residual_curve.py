@@ -19,7 +19,7 @@ def residual_curve(data: InMemory, most: int, random_state: Seed, n_jobs: int | 
     It ends early where fewer columns explain everything.
     """
     rng = check_generator(random_state)
-    C, w = representatives(Problem.prepare(data, 1, "none", rng, n_jobs).choice)
+    C, w = representatives(Problem.prepare(data, 1, "none", rng, n_jobs, "none").choice)
     total = float(w @ np.einsum("ij,ij->j", C, C))
     products, columns = C.T @ C, Dense(C)
     values: list[float] = []
