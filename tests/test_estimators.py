@@ -86,6 +86,27 @@ def test_fit_transform_and_errors_agree_with_their_definition(data):
     np.testing.assert_allclose(model.inverse_transform(sparse.csr_array(W)), W @ model.components_)
 
 
+def test_components_may_be_the_pure_samples_without_noise():
+    noisy, _ = make_dirichlet(0.1, random_state=0)
+    clean, anchors = make_dirichlet(0.0, random_state=0)
+    pixels = SeparableNMF(10, negative="allow").fit(noisy.T)
+    model = SeparableNMF(10, negative="allow", components="vertices")
+    weights = model.fit_transform(noisy.T)
+    np.testing.assert_array_equal(model.components_, model.selection_.vertices.T)
+    np.testing.assert_allclose(weights, model.transform(noisy.T))
+    error = np.linalg.norm(noisy.T - model.inverse_transform(weights))
+    assert model.reconstruction_err_ == pytest.approx(error)
+    true = np.argsort(np.argsort(pixels.anchor_indices_))
+    clean = clean[:, np.sort(anchors)].T[true]
+    assert np.linalg.norm(model.components_ - clean) < np.linalg.norm(pixels.components_ - clean)
+
+
+@pytest.mark.parametrize("parameters", [{"method": "spa"}, {"components": "samples"}])
+def test_components_that_are_not_there_are_refused(data, parameters):
+    with pytest.raises(ValueError, match="components"):
+        SeparableNMF(3, **({"components": "vertices"} | parameters)).fit(data[0])
+
+
 def test_inverse_transform_refuses_a_wrong_number_of_weights(data):
     model = SeparableNMF(4).fit(data[0])
     with pytest.raises(ValueError, match="X has 5 columns, but there are 4 components"):

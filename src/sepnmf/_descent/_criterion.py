@@ -67,7 +67,8 @@ def vertex_model(problem: Problem, columns: Ints, counts: Floats) -> VertexModel
         X,
         noise.variance,
         unit=unit,
-        height=problem.data.height,
+        # Vertices of fewer directions than anchors lie in these directions.
+        height=len(X) if len(X) < problem.r else problem.data.height,
         counts=counts,
         precision=precision,
         candidates=np.asarray(problem.choice[:, columns].any(axis=0)),

@@ -37,8 +37,9 @@ OVERHEAD = 2e5  # multiplications that take as long as what a step costs besides
 # With noise of variance σ², a near column is tried in place of an anchor if it costs at most so many σ² more.
 HOPELESS = 300.0
 # A column that is explained badly is tried in place of an anchor of which the other vertices leave at most so
-# many times as much.
+# many times as much, or which is itself so many times farther from its vertex than noise puts it.
 DISPENSABLE = 10.0
+ASTRAY = 2.0
 
 
 class Vertices(NamedTuple):
@@ -105,7 +106,8 @@ class VertexModel:
         self.total = float(self.weights @ self.squares)
         self.barred = None if candidates is None or candidates.all() else ~candidates
         self.noise = unit**2 * noise
-        self.price = PRICE * (len(M) if height is None else height) * self.noise
+        self.height = len(M) if height is None else height
+        self.price = PRICE * self.height * self.noise
         self.workers = Workers(len(self.Mt), n_jobs)
         self.work = 0.0
 
@@ -210,6 +212,7 @@ class VertexModel:
         own = costs[at.anchors, np.arange(len(at.anchors))]
         most = HOPELESS * self.noise if self.noise > 0 else np.inf
         alone = self.misfits_of_anchors(at)
+        astray = (own > ASTRAY * self.height * self.noise) | (self.noise == 0)
         costs[at.anchors] = np.inf
         misfit[at.anchors] = -np.inf
         worst = np.argsort(-misfit, kind="stable")[:NEAR]
@@ -217,7 +220,7 @@ class VertexModel:
         for k in range(len(at.anchors)):
             near = np.argsort(costs[:, k], kind="stable")[:NEAR]
             likely = [j for j in near if costs[j, k] <= own[k] + most]
-            likely += [j for j in worst if alone[k] <= DISPENSABLE * misfit[j] or self.noise == 0]
+            likely += [j for j in worst if astray[k] or alone[k] <= DISPENSABLE * misfit[j]]
             found += [(k, int(j)) for j in dict.fromkeys(likely) if np.isfinite(costs[j, k])]
         return found
 

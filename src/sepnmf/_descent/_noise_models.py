@@ -107,6 +107,7 @@ class Whitened(NamedTuple):
     rows: Floats  # what the rows were divided by
     columns: Floats  # and the columns
     brightness: Floats | None  # lengths that columns owe to the division; None if they owe it none
+    sizes: Floats | None  # of the noise in the columns, relative to the mean; None if they are the same
 
 
 def whitened(M: Floats, r: int, noise: str, rng: np.random.Generator) -> Whitened | None:
@@ -129,13 +130,15 @@ def whitened(M: Floats, r: int, noise: str, rng: np.random.Generator) -> Whitene
         structure = structure_left(fit.kept, r, rng)
         if structure <= STRUCTURE or noise != "auto":
             best = fit if few.shape == M.shape else rank_fit(M, r, fit.kind)
-            data, columns = best.whitened, best.columns
+            data, columns, sizes = best.whitened, best.columns, None
             if fit.kind.name == "counts":
                 # A long column of counts would be preferred to a short one with the same mixture.
                 lengths = floored(np.sqrt(np.einsum("ij,ij->j", M, M)))
-                data, columns = data * (columns / lengths), lengths
+                sizes = columns / lengths
+                data, columns = data * sizes, lengths
+                sizes = sizes / np.sqrt(np.mean(sizes**2))
             brightness = 1 / columns if fit.kind.columns else None
-            return Whitened(data, fit.kind.label, structure, best.rows, columns, brightness)
+            return Whitened(data, fit.kind.label, structure, best.rows, columns, brightness, sizes)
     return None
 
 

@@ -1,12 +1,12 @@
 """The columns to choose among, and what is known about them before any anchor is chosen."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sepnmf._descent._noise_models import ZEROS, check_noise
 from sepnmf._descent._scaling import check_normalize, scaled
-from sepnmf._descent._whitening import Noisy, with_white_noise
+from sepnmf._descent._whitening import Noisy, measured_noise, with_white_noise
 from sepnmf._typing import Floats, Ints
 from sepnmf._validation import check_rank
 from sepnmf.matrix import Dense, InMemory, column_blocks
@@ -56,13 +56,23 @@ class Problem:
         # A generator of its own: what is drawn later does not depend on how much is drawn here.
         models = normalize != "auto" or scaled_data is data or not is_mostly_zero(data)
         white, found = with_white_noise(scaled_data, r, check_noise(noise), rng.spawn(1)[0], models)
-        X = None if found is None else found.coordinates
-        X = white.leading_coordinates(max(ROWS, 2 * r), rng) if X is None else X
-        X = np.ascontiguousarray(X, dtype=np.float64)
+        X = coordinates(white, r, found, rng)
         scale = column_scale(data, scaled_data)
         if found is not None and found.columns is not None:
             scale = scale * found.columns
         return cls(white, X, without_dark_columns(X, r), r, found, scale, rng, n_jobs)
+
+    def with_more_noise(self, columns: Ints, added: float, rng: np.random.Generator) -> "Problem":
+        """The same problem on some of the columns, with more noise: `added` standard deviations of it."""
+        noise = self.noise
+        assert noise is not None
+        part = self.data.take(columns)
+        size = added * np.sqrt(noise.variance) * (1.0 if noise.sizes is None else noise.sizes[columns])
+        data = Dense(part + size * rng.standard_normal(part.shape))
+        bright = None if noise.brightness is None else noise.brightness[columns]
+        white = measured_noise(data, self.r, rng, bright)
+        X = coordinates(data, self.r, white, rng)
+        return replace(self, data=data, X=X, choice=without_dark_columns(X, self.r), noise=white, rng=rng)
 
     @property
     def n(self) -> int:
@@ -119,6 +129,13 @@ class Problem:
                 better = value > best[side]
                 best[side, better], which[side, better] = value[better], top[better] + block.start
         return np.unique(which)
+
+
+def coordinates(data: InMemory, r: int, noise: Noisy | None, rng: np.random.Generator) -> Floats:
+    """The columns, dense, or their coordinates along leading directions if they are long."""
+    known = None if noise is None else noise.coordinates
+    X = data.leading_coordinates(max(ROWS, 2 * r), rng) if known is None else known
+    return np.ascontiguousarray(X, dtype=np.float64)
 
 
 def is_mostly_zero(data: InMemory) -> bool:

@@ -15,6 +15,8 @@ MODELLED = 4_000_000  # entries; beyond, noise is white or not looked for
 FEW = 500  # rows or columns; up to here products of all of them cost little
 OVERSAMPLING, POWER_STEPS = 10, 4  # of the randomised decomposition
 SHARP = 4.0  # times the largest squared singular value of the noise, beyond which directions are known well
+KNOWN = 2.0  # the same, beyond which fewer directions than anchors are kept
+NOISE_ALONE = 0.01  # probability that noise leaves so much of some column, below which there is more in it
 ROUNDING = 1e-13  # of ‖M‖²_F, below which nothing is left by the leading part
 
 
@@ -31,7 +33,8 @@ class Noisy(NamedTuple):
     rows: Floats | None = None
     columns: Floats | None = None
     brightness: Floats | None = None
-    coordinates: Floats | None = None  # along the r leading directions; None if all rows are to be used
+    sizes: Floats | None = None  # of the noise in the columns, relative to the mean, where they differ
+    coordinates: Floats | None = None  # along r leading directions or fewer; None if all rows are used
 
 
 def with_white_noise(
@@ -44,7 +47,7 @@ def with_white_noise(
     if noise == "none" or r >= min(data.height, data.shape[1]):  # then r directions leave nothing to judge
         return data, None
     spectrum = Leading.of(data, r, rng)
-    if noise == "white" or (noise == "auto" and spectrum.is_white(r)):
+    if noise == "white" or (noise == "auto" and spectrum.white_rank() <= r):
         return data, spectrum.as_noise(r)
     m, n = data.shape
     is_open = models or noise != "auto"
@@ -54,15 +57,21 @@ def with_white_noise(
     if found is None:
         return data, None
     data = Dense(found.data)
-    # Columns of which nothing is known but noise must not matter where there is only noise.
-    white = Leading.of(data, r, rng).as_noise(r, compress=found.brightness is not None)
+    white = measured_noise(data, r, rng, found.brightness)
     return data, white._replace(
         kind=found.label,
         structure=found.structure,
         rows=found.rows,
         columns=found.columns,
-        brightness=found.brightness,
+        sizes=found.sizes,
     )
+
+
+def measured_noise(data: InMemory, r: int, rng: np.random.Generator, brightness: Floats | None) -> Noisy:
+    """Return what is known about the noise of data in which it is white, with columns of this brightness."""
+    # Columns of which nothing is known but noise must not matter where there is only noise.
+    white = Leading.of(data, r, rng).as_noise(r, compress=brightness is not None)
+    return white._replace(brightness=brightness)
 
 
 class Leading(NamedTuple):
@@ -72,6 +81,7 @@ class Leading(NamedTuple):
     vectors: Floats
     total: float
     shape: tuple[int, int]
+    lengths: Floats  # of the columns, squared
 
     @classmethod
     def of(cls, data: InMemory, r: int, rng: np.random.Generator) -> "Leading":
@@ -83,17 +93,17 @@ class Leading(NamedTuple):
             squares = s**2
             rounding = 10 * squares[0] * max(m, n) * np.finfo(np.float64).eps ** 2
             squares = np.where(squares > rounding, squares, 0.0)
-            return cls(squares, V[:r], float(squares.sum()), shape)
+            return cls(squares, V[:r], float(squares.sum()), shape, data.squares)
         few = min(m, n) <= FEW
         squares, V = from_products(data, r) if few else from_sketch(data, r, rng)
         total = float(data.squares.sum())
         if total - float(squares[:r].sum()) <= ROUNDING * total:
             squares[r:], total = 0.0, float(squares[:r].sum())
-        return cls(squares, V, total, shape)
+        return cls(squares, V, total, shape, data.squares)
 
-    def is_white(self, r: int) -> bool:
-        """Whether what r directions leave looks like white noise."""
-        return white_rank(self.squares, *self.shape, self.total)[0] <= r
+    def white_rank(self) -> int:
+        """The number of directions that leave what looks like white noise."""
+        return white_rank(self.squares, *self.shape, self.total)[0]
 
     def as_noise(self, r: int, *, compress: bool = False) -> Noisy:
         """What is known about white noise in the data; `compress` takes coordinates even of small data."""
@@ -104,8 +114,23 @@ class Leading(NamedTuple):
         largest = variance * (np.sqrt(m) + np.sqrt(n)) ** 2  # squared singular value of the noise
         is_sharp = len(self.squares) >= r and self.squares[r - 1] > SHARP * largest
         compress = is_sharp and (compress or m * n > SMALL)
-        coordinates = np.sqrt(self.squares[:r, None]) * self.vectors if compress else None
+        kept = r if compress else self.few_directions(r, variance)
+        coordinates = None if kept is None else np.sqrt(self.squares[:kept, None]) * self.vectors[:kept]
         return Noisy(variance, coordinates=coordinates)
+
+    def few_directions(self, r: int, variance: float) -> int | None:
+        """The number of directions, fewer than r, that leave nothing but noise of every column, or None.
+
+        They must be known well. The other directions would add noise to the criterion, and nothing else.
+        """
+        (m, n), k = self.shape, self.white_rank()
+        edge = variance * (np.sqrt(m) + np.sqrt(n)) ** 2
+        if not 0 < k < r or variance == 0 or self.squares[k - 1] <= KNOWN * edge:
+            return None
+        from scipy.stats import chi2
+
+        left = self.lengths - self.squares[:k] @ self.vectors[:k] ** 2
+        return k if n * chi2.sf(float(left.max()) / variance, m - k) > NOISE_ALONE else None
 
 
 def from_products(data: InMemory, r: int) -> tuple[Floats, Floats]:

@@ -9,7 +9,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from sepnmf._typing import Floats
-from sepnmf._validation import check_count
+from sepnmf._validation import check_choice, check_count
 from sepnmf.estimators._base import ACCEPTED, AnchorEstimator, RandomState
 from sepnmf.least_squares import nnls, residual_norm
 from sepnmf.matrix import Matrix, MatrixLike, Negative, is_lazy, lazy_array
@@ -32,6 +32,9 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         Options of the method, except `negative` and `random_state`.
     negative : {"error", "clip", "allow"}, default "error"
         Treatment of negative entries of X: refuse them, set them to zero, or keep them.
+    components : {"anchors", "vertices"}, default "anchors"
+        The rows of `components_`: the anchors as they are in X, or the pure samples without noise that
+        "auto" estimates from all samples in memory (`Selection.vertices`).
     random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default None
         Passed to a method that uses random numbers. With None, "auto" uses a fixed seed and the other
         methods use none. With an integer, every fit gives the same result.
@@ -41,7 +44,8 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
     anchor_indices_ : ndarray of shape (n_components,)
         Indices of the selected samples, best first.
     components_ : ndarray of shape (n_components, n_features)
-        ``X[anchor_indices_]``, dense.
+        ``X[anchor_indices_]``, dense, or the estimated pure samples without noise, which may have small
+        negative entries.
     reconstruction_err_ : float
         Frobenius norm of X − W · `components_` on the training data.
     n_components_ : int
@@ -88,12 +92,14 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         method: str = "auto",
         method_options: Mapping[str, Any] | None = None,
         negative: Negative = "error",
+        components: Literal["anchors", "vertices"] = "anchors",
         random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.method = method
         self.method_options = method_options
         self.negative = negative
+        self.components = components
         self.random_state = random_state
 
     def fit_transform(self, X: MatrixLike, y: object = None) -> Floats:
@@ -115,15 +121,25 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
     def _fit(self, X: MatrixLike) -> Matrix:
         if self.n_components != "auto":
             check_count(self.n_components, 'n_components, unless it is "auto",')
+        check_choice(self.components, "components", ("anchors", "vertices"))
         matrix = self._matrix(X, "rows", reset=True)
         r, n_samples = self.n_components, matrix.shape[1]
         if r != "auto" and int(r) > n_samples:
             raise ValueError(f"n_components={r} must be at most n_samples={n_samples}.")
         self._select(matrix, r, "samples")
         self.n_components_ = len(self.anchor_indices_)
-        self.components_ = np.ascontiguousarray(matrix.at(self.anchor_indices_).T, matrix.dtype)
+        found = self._vertices() if self.components == "vertices" else matrix.at(self.anchor_indices_)
+        self.components_ = np.ascontiguousarray(found.T, matrix.dtype)
         self.reconstruction_err_ = residual_norm(matrix, self.components_.T)
         return matrix
+
+    def _vertices(self) -> Floats:
+        """Return the pure samples without noise, if the method has estimated them."""
+        if self.selection_.vertices is None:
+            raise ValueError(
+                'components="vertices" needs method="auto" and data in memory: pass components="anchors".'
+            )
+        return self.selection_.vertices
 
     def _weights(self, matrix: Matrix) -> Floats:
         """Return argmin_{W ≥ 0} ‖X − W · components_‖_F; a Dask array if X is in chunks."""

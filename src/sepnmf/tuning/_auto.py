@@ -22,7 +22,7 @@ from sepnmf.matrix import Chunked, Dense, InMemory, MatrixLike, Negative, as_mat
 from sepnmf.methods import Callback, method
 from sepnmf.methods._screening import normalization, screened
 from sepnmf.selection import Selection, Status, best_first
-from sepnmf.tuning._answers import Answer, Answers, Stopped
+from sepnmf.tuning._answers import Answer, Answers, Starts, Stopped
 from sepnmf.tuning._consensus import consensus
 from sepnmf.tuning._starts import GREEDY, greedy_starts, is_short_path, path_start
 
@@ -224,20 +224,26 @@ def one_thread_for(size: int) -> AbstractContextManager[None]:
 def best_answer(problem: Problem, answers: Answers) -> Answer:
     """The best answer, from the starts and by the strategy that suit the problem."""
     if problem.noise is not None:
-        is_plain = problem.r > MANY and problem.noise.coordinates is not None
-        few: tuple[str, ...] = ("spa",) if is_plain else ("snpa", "spa", "xray")
-        starts = greedy_starts(problem.choice, problem.r, problem.rng, few)
-        if problem.noise.brightness is not None:
-            even = greedy_starts(problem.choice / problem.noise.brightness, problem.r, problem.rng, few)
-            starts |= {f"{name} on even lengths": anchors for name, anchors in even.items()}
-        return answers.best_by_descent(starts, if_they_differ=lambda: path_start(problem))
+        return answers.best_by_descent(starts_with_noise(problem), lambda: path_start(problem))
     names = ("spa", "xray") if problem.X.size > BIG else tuple(GREEDY)
     starts = greedy_starts(problem.choice, problem.r, problem.rng, names)
-    if problem.noise is None and not problem.is_small:
+    if not problem.is_small:
         return consensus(problem, answers, starts)
-    if problem.noise is None and is_short_path(problem.n):
+    if is_short_path(problem.n):
         starts |= path_start(problem)
     return answers.best_by_descent(starts)
+
+
+def starts_with_noise(problem: Problem) -> Starts:
+    """The starts for the likelihood."""
+    assert problem.noise is not None
+    is_plain = problem.r > MANY and problem.noise.coordinates is not None
+    few: tuple[str, ...] = ("spa",) if is_plain else ("snpa", "spa", "xray")
+    starts = greedy_starts(problem.choice, problem.r, problem.rng, few)
+    if problem.noise.brightness is not None:
+        even = greedy_starts(problem.choice / problem.noise.brightness, problem.r, problem.rng, few)
+        starts |= {f"{name} on even lengths": anchors for name, anchors in even.items()}
+    return starts
 
 
 def as_selection(problem: Problem, answers: Answers, best: Answer) -> Selection:
