@@ -346,6 +346,7 @@ CHECKED = {  # what to compare: seconds are not
     "auto-type1": ["success", "unidentifiable"],
     "auto-type2": ["success", "unidentifiable"],
     "auto-families": ["found", "mrsa"],
+    "auto-stability": ["share", "right"],
     "auto-scenes": ["rae", "sam"],
     "auto-rae": ["rae"],
     "auto-topics": ["share"],
