@@ -374,7 +374,7 @@ def test_documents_of_counts_can_be_named(sepnmf_says):
         (("news.txt", "--stop-words", "none.txt"), "there is no file none.txt"),
         (("folder",), "folder contains no .txt file"),
         (("folder", "--vocab", "news.txt"), "--vocab is for word counts, and folder contains texts: omit it"),
-        (("news.csv",), r"news\.csv has .*: expected a number; --text-column NAME reads a column of texts"),
+        (("news.csv",), r"news\.csv has columns of text; --text-column NAME reads a column of texts"),
         (("news.csv", "--text-column", "x", "--variable", "y"), "--variable is for word counts"),
         (("news.txt", "--text-column", "x"), r"A column of texts is in a \.csv or \.tsv file"),
         (("ragged.csv", "--text-column", "text"), r"ragged\.csv has 3 cell\(s\) in line 2, expected 2"),

@@ -166,6 +166,7 @@ def count_words(file: Path, column: str | None) -> "Data":
 def load_counts(file: Path, vocabulary: Path | None, read: dict[str, Any]) -> "Data":
     """Read counts as documents × words."""
     from sepnmf.io import read_names
+    from sepnmf.io._omitted import TEXT
 
     words = None if vocabulary is None else read_names(vocabulary)
     try:
@@ -175,6 +176,8 @@ def load_counts(file: Path, vocabulary: Path | None, read: dict[str, Any]) -> "D
             said = str(error).removesuffix(".").partition("; the whole column")[0]
             raise UserError(f"{said}; --text-column NAME reads a column of texts.") from None
         raise
+    if file.suffix.lower() in (".csv", ".tsv") and any(TEXT in said for said in data.left_out):
+        raise UserError(f"{file.name} has columns of text; --text-column NAME reads a column of texts.")
     if words is None or vocabulary is None:
         data = data if data.column_names else data.transposed()
         if not data.column_names:
