@@ -348,6 +348,15 @@ def test_a_first_line_that_may_be_names_or_data_is_not_guessed_from_columns_of_t
     assert data.left_out == ("1 of 3 columns are left out: they contain text or dates ('4').",)
 
 
+def test_a_first_line_that_looks_like_wavelengths_and_is_taken_as_data_is_named(tmp_path):
+    said = "The first line is taken as data; if it has the names of the columns, pass --header."
+    path = write(tmp_path, "n,400,410,425\np,3,2,6\nq,3,4,1\n")
+    assert read(path).assumptions == (said,)
+    assert read(path, header=False).assumptions == ()
+    assert read(path, header=True).column_names == ("400", "410", "425")
+    assert read(write(tmp_path, "n,4,4,5\np,3,2,6\nq,3,4,1\n")).assumptions == ()
+
+
 def test_a_table_is_read_without_columns_that_are_omitted(tmp_path, sepnmf_says, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path, "id,x,y,kind\n7,1.5,2,1\n5,3,4,2\n8,5,1,\n")

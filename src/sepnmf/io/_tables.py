@@ -116,6 +116,7 @@ class Table:
         named = rows[0][: filled_width(rows[0])]
         nameless = dialect.begins_blank(file)
         self.header = has_header(named, rows[-1], nameless) if header is None else header
+        self.is_sure = self.header or header is not None
         if self.header and len(rows) == 1:
             raise ValueError(f"{file.name} has a header but no rows.")
         self.labels: list[str] = []
@@ -286,7 +287,7 @@ class Table:
 
     def data(self, index: bool | None, sure: bool = False) -> Data:
         """Return the table as data; refuse marks in numbers that could separate thousands, unless `sure`."""
-        file, dialect, said = self.file, self.dialect, ""
+        file, dialect, said = self.file, self.dialect, []
         heading = self.first[0] if self.header else ""
         named, unit = axis_of(heading)
         if 0 in self.omitted:
@@ -296,7 +297,9 @@ class Table:
             if not index and len(self.first) > 1 and (named or is_axis(self.M)):
                 index = True
                 which = f", {heading[:40]!r}," if heading else ""
-                said = f"The first column{which} is taken as names of the rows; --no-index makes it data."
+                said.append(
+                    f"The first column{which} is taken as names of the rows; --no-index makes it data."
+                )
         if not index and 0 not in self.omitted and not all(map(self.is_valid, self.labels)):
             raise self.diagnosis(index=False) or ValueError(f"{file.name} is not a table.")
         used = [j for j in range(int(index), len(self.first)) if j not in self.left_out]
@@ -315,6 +318,8 @@ class Table:
         # If the other headings are numbers, the first may name them instead.
         measured = index and unit is not None and not all(map(dialect.is_number, self.first[1:]))
         measured = measured and bool(np.isfinite(self.M[:, 0]).all())
+        if index and not self.is_sure and rises_or_falls(self.M[0, used]):
+            said.append("The first line is taken as data; if it has the names of the columns, pass --header.")
         texts, omitted = self.headings(self.texts), self.headings(self.omitted)
         return Data(
             M=self.M[:, used] if self.left_out else self.M[:, int(index) :],
@@ -324,8 +329,14 @@ class Table:
             wavelengths=tuple(self.M[:, 0].tolist()) if measured else (),
             wavelength_unit=(unit or "") if measured else "",
             left_out=said_of_columns(texts, omitted, len(self.first) - index),
-            assumptions=(*dialect.assumptions, said) if said else dialect.assumptions,
+            assumptions=(*dialect.assumptions, *said),
         )
+
+
+def rises_or_falls(numbers: Floats) -> bool:
+    """Return whether three numbers or more strictly rise or fall, as wavelengths do."""
+    steps = np.diff(numbers)
+    return len(steps) > 1 and bool((steps > 0).all() or (steps < 0).all())
 
 
 def not_a_number(cell: str) -> float:
