@@ -348,6 +348,16 @@ def test_a_first_line_that_may_be_names_or_data_is_not_guessed_from_columns_of_t
     assert data.left_out == ("1 of 3 columns are left out: they contain text or dates ('4').",)
 
 
+def test_text_does_not_hide_the_delimiter(tmp_path):
+    path = write(tmp_path, "p;u 1;70,37\nq;#3;46,40\n")
+    with pytest.raises(ValueError, match=r"has '#3' in line 2, cell 2: .* leave it out with --omit"):
+        read(path)
+    with pytest.raises(ValueError, match=r"has 'u 1' in line 1, cell 2: .* remove it"):
+        read(path, header=False)
+    path = write(tmp_path, "p;u;70,37\nq;v;46,40\n")
+    np.testing.assert_array_equal(read(path, header=False).M, [[70.37], [46.4]])
+
+
 def test_a_first_line_that_looks_like_wavelengths_and_is_taken_as_data_is_named(tmp_path):
     said = "The first line is taken as data; if it has the names of the columns, pass --header."
     path = write(tmp_path, "n,400,410,425\np,3,2,6\nq,3,4,1\n")

@@ -7,7 +7,7 @@ determine is refused, and what is not the default is said (`Dialect.assumptions`
 import codecs
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -272,18 +272,11 @@ def has_columns(rows: list[list[str]]) -> bool:
 
 
 def has_numbers(rows: list[list[str]]) -> bool:
-    """Return whether columns behind the first have numbers, below the first line; some may have words."""
+    """Return whether columns behind the first have numbers, below the first line; some may have text."""
     columns = list(zip(*(cells[1:] for cells in rows[1:] or rows), strict=True))
+    texts = [not any(looks_numeric(cell) and not is_missing(cell) for cell in cells) for cells in columns]
     numeric = [all(map(looks_numeric, cells)) for cells in columns]
-    return any(numeric) and all(
-        is_numeric or has_words(cells) for is_numeric, cells in zip(numeric, columns, strict=True)
-    )
-
-
-def has_words(cells: Iterable[str]) -> bool:
-    """Return whether cells are words, and some are not missing."""
-    filled = [cell for cell in cells if not is_missing(cell)]
-    return bool(filled) and all(map(is_word, filled))
+    return any(numeric) and all(map(any, zip(numeric, texts, strict=True)))
 
 
 def is_word(cell: str) -> bool:

@@ -218,7 +218,8 @@ class Table:
                     if column not in known and not self.is_valid(cell):
                         what = expected(cell, dialect)
                         if not is_missing(cell) and not self.has_number(column):
-                            what += "; the whole column is text: leave it out with --omit"
+                            advice = "leave it out with --omit" if self.header else "remove it"
+                            what += f"; the whole column is text: {advice}"
                         return ValueError(
                             f"{file.name} has {cell[:40]!r} in line {number}, cell {column + 1}: {what}."
                         )
