@@ -68,6 +68,11 @@ def test_imports_point_one_way(path):
         assert other == own or ROOMS.index(other) < ROOMS.index(own), f"{own} must not know {other}"
 
 
+def test_no_module_has_more_than_400_lines():
+    lengths = {str(p.relative_to(ROOT)): len(p.read_text().splitlines()) for p in ROOT.rglob("*.py")}
+    assert not {name: length for name, length in lengths.items() if length > 400}
+
+
 def test_importing_the_package_loads_nothing_heavy():
     code = (
         "import sys, sepnmf\n"

@@ -191,6 +191,14 @@ def test_clusters():
     assert len(set(bisecting_clusters(X, 149))) == 149
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_clusters_leave_the_columns_as_they_are(order):
+    X = np.random.default_rng(0).random((3, 40)).copy(order)
+    before = X.copy()
+    bisecting_clusters(X, 6)
+    np.testing.assert_array_equal(X, before)
+
+
 def test_tuned_admm_reaches_its_trace():
     M, anchors = make_dirichlet(0.05, random_state=0)
     sel = sepnmf.tuned_admm(M, 10, negative="clip")

@@ -317,6 +317,14 @@ def test_only_the_chunks_asked_for_are_read():
     assert counted.read <= 2 * 30
 
 
+def test_small_data_are_loaded_row_by_row_in_memory_whatever_their_order_in_chunks():
+    """So that no method needs a copy in another order."""
+    M = np.asfortranarray(np.random.default_rng(0).random((10, 300)))
+    loaded = as_matrix(da.from_array(M, chunks=(10, 100))).loaded().array
+    assert loaded.flags.c_contiguous
+    np.testing.assert_array_equal(loaded, M)
+
+
 def test_rows_in_chunks_do_not_make_chunks_of_everything(monkeypatch):
     monkeypatch.setattr(_stored, "CHUNK", 8000)
     M = np.random.default_rng(0).random((10, 3000))

@@ -126,7 +126,7 @@ def test_select_writes_the_columns_of_the_anchors_and_the_weights(sepnmf_says, c
 def test_weights_of_many_columns_and_of_lazy_data_are_not_written(sepnmf_says, monkeypatch):
     np.save("M.npy", planted()[0])
     words = ("select", "M.npy", "-r", 3, "-m", "spa", "--out", "o")
-    monkeypatch.setattr("sepnmf.cli._work.MOST_WEIGHTS", 59)
+    monkeypatch.setattr("sepnmf.cli._writing.MOST_WEIGHTS", 59)
     assert sepnmf_says(*words)[0] == 0
     assert {path.name for path in Path("o").iterdir()} == WRITTEN - {"weights.csv"}
     monkeypatch.setattr("sepnmf.io.limits", lambda _: {"large": 0, "chunk": 10**6})

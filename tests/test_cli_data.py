@@ -402,7 +402,7 @@ def test_the_reason_and_the_table_have_one_measure_of_what_is_unexplained(sepnmf
 
 
 def test_very_long_columns_are_not_written_as_a_table(sepnmf_says, monkeypatch):
-    monkeypatch.setattr("sepnmf.cli._work.MOST_ROWS", 30)
+    monkeypatch.setattr("sepnmf.cli._writing.MOST_ROWS", 30)
     for rows, name in ((30, "anchor_columns.csv"), (31, "anchor_columns.npy")):
         M = np.random.default_rng(0).random((rows, 5))
         np.save("M.npy", M)

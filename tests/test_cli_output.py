@@ -50,7 +50,7 @@ def hidden(folder):
 
 def in_another_process(code, *words):
     """Run the command line behind some Python code, and return its exit code."""
-    program = f"import os\nfrom sepnmf.cli import _output, _work, run\n{code}\nrun()"
+    program = f"import os\nfrom sepnmf.cli import _output, _writing, run\n{code}\nrun()"
     done = subprocess.run([sys.executable, "-c", program, *map(str, words)], capture_output=True, check=False)
     return done.returncode
 
@@ -237,7 +237,7 @@ def test_a_run_that_is_killed_leaves_the_last_one_and_the_next_one_tidies_up(her
     words = ("select", "M.npy", "-m", "spa", "--out", "o")
     assert sepnmf_says(*words, "-r", 3)[0] == 0
     before = {path.name: path.read_bytes() for path in Path("o").iterdir()}
-    code = f"write = _work.write_csv\n_work.write_csv = lambda *a: (write(*a), {KILL})"
+    code = f"write = _writing.write_csv\n_writing.write_csv = lambda *a: (write(*a), {KILL})"
     assert in_another_process(code, *words, "-r", 2) == -9
     assert {path.name: path.read_bytes() for path in Path("o").iterdir()} == before
     (left,) = hidden(here)

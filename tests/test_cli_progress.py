@@ -14,7 +14,7 @@ from rich.progress import Progress
 
 import sepnmf
 from sepnmf.cli import _progress as progress
-from sepnmf.cli._work import write_csv
+from sepnmf.cli._writing import write_csv
 from sepnmf.datasets import make_dirichlet
 from sepnmf.io._guards import harmless
 

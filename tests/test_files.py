@@ -204,6 +204,41 @@ def test_parquet_of_pyarrow_may_begin_with_names(tmp_path):
     assert (data.row_names, data.column_names) == (("x", ""), ("a", "b", "c"))
 
 
+def test_parquet_with_text_and_dates_behind_the_numbers_is_read_without_them(tmp_path):
+    columns = {
+        "name": ["x", "y"],
+        "a": [1, 2],
+        "class": pa.array(["u", "v"]).dictionary_encode(),
+        "b": [0.5, 1.5],
+        "day": pa.array([1, 2], pa.date32()),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    data = read(tmp_path / "a.parquet")
+    assert_same(data.M, np.array([[1, 0.5], [2, 1.5]]))
+    assert (data.row_names, data.column_names) == (("x", "y"), ("a", "b"))
+    assert data.left_out == ("2 of 4 columns are left out: they contain text or dates ('class', 'day').",)
+
+
+def test_parquet_is_read_without_columns_that_are_omitted(tmp_path):
+    columns = {"id": [7, 8], "name": ["x", "y"], "a": [1, 2], "raw": [b"u", b"v"], "b": [3, 4]}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"a column 'raw' of type binary, .* leave it out with --omit"):
+        read(tmp_path / "a.parquet")
+    data = read(tmp_path / "a.parquet", omit=["id", "raw"])
+    assert_same(data.M, np.array([[1, 3], [2, 4]]))
+    assert (data.row_names, data.column_names) == (("x", "y"), ("a", "b"))
+    assert data.left_out == ("2 of 4 columns are left out: --omit ('id', 'raw').",)
+    with pytest.raises(ValueError, match=r"^omit names the column 'c', and a\.parquet has none"):
+        read(tmp_path / "a.parquet", omit="c")
+
+
+def test_parquet_of_pandas_is_read_without_an_index_that_is_omitted(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0]}, index=pd.Index(["x", "y"], name="id"))
+    frame.to_parquet(tmp_path / "a.parquet")
+    data = read(tmp_path / "a.parquet", omit="id")
+    assert (data.row_names, data.column_names) == ((), ("a",))
+
+
 def test_a_long_name_repeated_often_takes_little_memory(tmp_path):
     long = pa.array(["x" * 10**6]).dictionary_encode()
     names = pa.DictionaryArray.from_arrays(np.zeros(3000, "i4"), long.dictionary)

@@ -151,9 +151,12 @@ def test_wavelengths_may_be_imagery_tags(tmp_path):
 # EnMAP.
 
 
-def save_enmap(folder, bands=BANDS, background=True, cube=CUBE):
+def save_enmap(folder, bands=BANDS, background=True, cube=CUBE, level="L2A", detector="", channels=()):
     """A product as the ground segment delivers it: an image of int16 and its metadata."""
     root = ElementTree.Element("level_X")
+    images = ElementTree.SubElement(ElementTree.SubElement(root, "product"), "image")
+    for name, count in zip(("vnir", "swir"), channels, strict=False):
+        ElementTree.SubElement(ElementTree.SubElement(images, name), "channels").text = str(count)
     specific = ElementTree.SubElement(root, "specific")
     characters = ElementTree.SubElement(specific, "bandCharacterisation")
     for k in range(bands):
@@ -161,19 +164,19 @@ def save_enmap(folder, bands=BANDS, background=True, cube=CUBE):
         for name, value in [
             ("wavelengthCenterOfBand", 418.416 + 5 * k),
             ("FWHMOfBand", 6.99561),
-            ("GainOfBand", 0.0001),
+            ("GainOfBand", 0.0001 * (k + 1 if channels else 1)),
             ("OffsetOfBand", 0),
         ]:
             ElementTree.SubElement(band, name).text = str(value)
     if background:
         ElementTree.SubElement(specific, "backgroundValue").text = "-32768"
-    stem = "ENMAP01-____L2A-DT0000001049_20220612T105735Z_028_V010303_20230922T131826Z"
+    stem = f"ENMAP01-____{level}-DT0000001049_20220612T105735Z_028_V010303_20230922T131826Z"
     ElementTree.ElementTree(root).write(
         folder / f"{stem}-METADATA.XML", encoding="utf-8", xml_declaration=True
     )
     values = cube.astype("i2")
     values[:, HOLES] = -32768
-    return save(folder / f"{stem}-SPECTRAL_IMAGE.TIF", values), values
+    return save(folder / f"{stem}-SPECTRAL_IMAGE{detector}.TIF", values), values
 
 
 @pytest.mark.parametrize("background", [True, False])
@@ -185,6 +188,29 @@ def test_products_of_enmap_are_read_with_their_metadata(tmp_path, background):
         np.testing.assert_allclose(data.wavelengths, 418.416 + 5 * np.arange(BANDS))
         assert (data.wavelength_unit, data.nodata) == ("nm", -32768)
         assert data.left_out == ("4 of 63 pixels are left out: nodata (-32768).",)
+
+
+@pytest.mark.parametrize(
+    ("detector", "channels", "first"), [("_VNIR", (BANDS, 7), 0), ("_SWIR", (4, BANDS), 4)]
+)
+def test_images_of_one_detector_of_enmap_are_read_with_the_metadata_of_its_bands(
+    tmp_path, detector, channels, first
+):
+    path, values = save_enmap(tmp_path, sum(channels), level="L1B", detector=detector, channels=channels)
+    numbers_of_bands = first + np.arange(BANDS)
+    expected = values.reshape(BANDS, -1) * 0.0001 * (numbers_of_bands[:, None] + 1)
+    for data in both_ways(path):
+        np.testing.assert_allclose(numbers(data.M), expected, rtol=1e-15)
+        np.testing.assert_allclose(data.wavelengths, 418.416 + 5 * numbers_of_bands)
+        assert data.left_out == ("4 of 63 pixels are left out: nodata (-32768).",)
+
+
+@pytest.mark.parametrize("channels", [(), (BANDS,), (BANDS, 3)])
+def test_metadata_that_do_not_say_which_bands_a_detector_has_are_not_used(tmp_path, channels):
+    path, values = save_enmap(tmp_path, BANDS + 2, level="L1B", detector="_VNIR", channels=channels)
+    data = read(path)
+    assert data.warnings[0].endswith(" has 0 bands of VNIR, and the image 5: it is not used.")
+    np.testing.assert_array_equal(data.M, values.reshape(BANDS, -1))
 
 
 def test_metadata_of_other_bands_are_not_used(tmp_path):

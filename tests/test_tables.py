@@ -301,13 +301,88 @@ def test_a_last_column_with_one_number_is_not_dropped(tmp_path):
     assert read(path, nodata="nan").column_names == ("a", "b", "")
 
 
-def test_a_column_of_text_is_named_and_a_word_elsewhere_is_not_missing(tmp_path):
+def test_a_column_of_text_is_left_out_and_a_word_elsewhere_is_not_missing(tmp_path):
     path = write(tmp_path, "s,who,x\np,Anna,1\nq,Ben,2\n")
-    with pytest.raises(ValueError, match=r"'Anna' in line 2, cell 2: .* the whole column is text: remove it"):
-        read(path, nodata="nan")
+    data = read(path, nodata="nan")
+    assert (data.row_names, data.column_names) == (("p", "q"), ("x",))
+    assert data.left_out == ("1 of 2 columns are left out: they contain text or dates ('who').",)
     path = write(tmp_path, "s,x,y\np,low,1\nq,3,2\n")
     with pytest.raises(ValueError, match=r"has 'low' in line 2, cell 2: expected a number\.$"):
         read(path, nodata="nan")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("n,x,class,y,site\np,1.5,u,2,\nq,3,v,4,A\n", "a.csv"),
+        ("n;x;class;y;site\np;1,5;u;2;\nq;3;v;4;A\n", "a.csv"),
+        ('n,x,class,y,site\np,1.5,"u, or\nt",2,\nq,3,v,4,A\n', "a.csv"),
+        ("n\tx\tclass\ty\tsite\np\t1.5\tu\t2\tNA\nq\t3\tv\t4\tA\n", "a.tsv"),
+        ("n x class y site\np 1.5 u 2 B\nq 3 v 4 A\n", "a.txt"),
+    ],
+)
+def test_columns_of_text_are_left_out_in_every_dialect(tmp_path, text, name):
+    data = read(write(tmp_path, text, name))
+    np.testing.assert_array_equal(data.M, [[1.5, 2], [3, 4]])
+    assert (data.row_names, data.column_names) == (("p", "q"), ("x", "y"))
+    assert data.left_out == ("2 of 4 columns are left out: they contain text or dates ('class', 'site').",)
+
+
+@pytest.mark.parametrize("cells", [("5 %", "6 %"), ("€ 5", "€ 6"), ("True", "False"), ("2020-01-02", "x")])
+def test_text_that_may_be_a_number_is_refused_unless_it_is_omitted(tmp_path, cells):
+    path = write(tmp_path, "n,x,z\np,1,{}\nq,2,{}\n".format(*cells))
+    with pytest.raises(ValueError, match=r"in line 2, cell 3: .* leave it out with --omit"):
+        read(path)
+    data = read(path, omit="z")
+    np.testing.assert_array_equal(data.M, [[1], [2]])
+    assert data.left_out == ("1 of 2 columns are left out: --omit ('z').",)
+
+
+def test_a_first_line_that_may_be_names_or_data_is_not_guessed_from_columns_of_text(tmp_path):
+    path = write(tmp_path, "n,400,500,class\np,1,2,u\nq,3,4,v\n")
+    with pytest.raises(ValueError, match=r"its first line may have names or data: give --header or"):
+        read(path)
+    assert read(path, header=True).column_names == ("400", "500")
+    data = read(path, header=False)
+    np.testing.assert_array_equal(data.M, [[400, 500], [1, 2], [3, 4]])
+    assert data.left_out == ("1 of 3 columns are left out: they contain text or dates ('4').",)
+
+
+def test_text_does_not_hide_the_delimiter(tmp_path):
+    path = write(tmp_path, "p;u 1;70,37\nq;#3;46,40\n")
+    with pytest.raises(ValueError, match=r"has '#3' in line 2, cell 2: .* leave it out with --omit"):
+        read(path)
+    with pytest.raises(ValueError, match=r"has 'u 1' in line 1, cell 2: .* remove it"):
+        read(path, header=False)
+    path = write(tmp_path, "p;u;70,37\nq;v;46,40\n")
+    np.testing.assert_array_equal(read(path, header=False).M, [[70.37], [46.4]])
+
+
+def test_a_first_line_that_looks_like_wavelengths_and_is_taken_as_data_is_named(tmp_path):
+    said = "The first line is taken as data; if it has the names of the columns, pass --header."
+    path = write(tmp_path, "n,400,410,425\np,3,2,6\nq,3,4,1\n")
+    assert read(path).assumptions == (said,)
+    assert read(path, header=False).assumptions == ()
+    assert read(path, header=True).column_names == ("400", "410", "425")
+    assert read(write(tmp_path, "n,4,4,5\np,3,2,6\nq,3,4,1\n")).assumptions == ()
+
+
+def test_a_table_is_read_without_columns_that_are_omitted(tmp_path, sepnmf_says, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path, "id,x,y,kind\n7,1.5,2,1\n5,3,4,2\n8,5,1,\n")
+    data = read(path, omit=["kind", "id"])
+    np.testing.assert_array_equal(data.M, [[1.5, 2], [3, 4], [5, 1]])
+    assert (data.row_names, data.column_names) == ((), ("x", "y"))
+    assert data.left_out == ("2 of 4 columns are left out: --omit ('id', 'kind').",)
+    code, _, err = sepnmf_says("select", "a.csv", "-r", 2, "-m", "spa", "--omit", "id", "--omit", "kind")
+    assert code == 0
+    assert "2 of 4 columns are left out: --omit" in err
+    code, _, err = sepnmf_says("select", "a.csv", "-r", 2, "--omit", "z")
+    assert (code, err) == (2, "--omit names the column 'z', and a.csv has none of this name.\n")
+    np.save("a.npy", data.M)
+    code, _, err = sepnmf_says("select", "a.npy", "-r", 2, "--omit", "z")
+    assert code == 2
+    assert err.startswith("--omit is for .csv, ")
 
 
 # What is no table, or not from its first line on.

@@ -140,7 +140,7 @@ def test_blocks_of_a_projection_do_not_change_it(monkeypatch):
     counts, _ = zipf_corpus(200, 100)
     together, seen = Cooccurrence.of(counts), []
     whole = together.projected(50).array
-    monkeypatch.setattr("sepnmf.text.BLOCK", 50 * 64)
+    monkeypatch.setattr("sepnmf.text._cooccurrence.BLOCK", 50 * 64)
     np.testing.assert_array_equal(together.projected(50, 0, seen.append).array, whole)
     assert seen == [64, 128, 192, 200]
 

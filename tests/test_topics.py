@@ -14,16 +14,8 @@ from scipy import io, sparse
 
 from sepnmf.cli._topics import top_documents
 from sepnmf.io._texts import read_texts
-from sepnmf.text import (
-    cooccurrence,
-    document_limits,
-    document_topics,
-    looks_english,
-    stop_words_of,
-    topic_words,
-    used_words,
-    vectorize,
-)
+from sepnmf.text import cooccurrence, document_limits, document_topics, topic_words, used_words, vectorize
+from sepnmf.text._words import looks_english, stop_words_of
 
 THEMES = {
     "football": "goalkeeper penalty striker referee league stadium coach match player ball",
@@ -223,7 +215,7 @@ def test_many_words_are_projected_and_the_topics_are_the_same(sepnmf_says, monke
     assert "projected" not in err
     monkeypatch.setattr("sepnmf.cli._topics.EXACT_WORDS", 20)
     for rows in (24, 30):
-        monkeypatch.setattr("sepnmf.text.PROJECTED_ROWS", rows)
+        monkeypatch.setattr("sepnmf.text._cooccurrence.PROJECTED_ROWS", rows)
         found, err = run(sepnmf_says, *command, "--out", f"{rows}")
         said = f"words are projected at random: {rows} rows stand for those of 30 words."
         assert f"The co-occurrences of more than 20 {said}" in err
@@ -382,7 +374,7 @@ def test_documents_of_counts_can_be_named(sepnmf_says):
         (("news.txt", "--stop-words", "none.txt"), "there is no file none.txt"),
         (("folder",), "folder contains no .txt file"),
         (("folder", "--vocab", "news.txt"), "--vocab is for word counts, and folder contains texts: omit it"),
-        (("news.csv",), r"news\.csv has .*: expected a number; --text-column NAME reads a column of texts"),
+        (("news.csv",), r"news\.csv has columns of text; --text-column NAME reads a column of texts"),
         (("news.csv", "--text-column", "x", "--variable", "y"), "--variable is for word counts"),
         (("news.txt", "--text-column", "x"), r"A column of texts is in a \.csv or \.tsv file"),
         (("ragged.csv", "--text-column", "text"), r"ragged\.csv has 3 cell\(s\) in line 2, expected 2"),

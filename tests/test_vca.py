@@ -1,5 +1,6 @@
 """VCA against its published steps, and what every geometric method owes: see GEOMETRIC."""
 
+import tracemalloc
 from importlib import import_module
 
 import numpy as np
@@ -330,6 +331,21 @@ def test_a_sparse_singular_subspace_is_the_dense_one():
         assert_allclose(tau, sigma)
         assert_allclose(V, U, atol=1e-10)
         assert_allclose(np.linalg.norm(U.T @ A, axis=1), sigma)
+
+
+def test_the_singular_subspace_of_many_columns_is_found_in_blocks_without_a_copy_of_all(monkeypatch):
+    M = np.random.default_rng(0).random((6, 20_000))
+    whole = {centred: Dense(M).leading_left(4, M.mean(axis=1) if centred else None) for centred in (0, 1)}
+    monkeypatch.setattr("sepnmf.matrix._dense.FACTORED", 6 * 700)
+    for centred, (U, sigma) in whole.items():
+        centre = M.mean(axis=1) if centred else None
+        tracemalloc.start()
+        V, tau = Dense(M).leading_left(4, centre)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < M.nbytes / 4
+        assert_allclose(tau, sigma)
+        assert_allclose(V, U, atol=1e-10)
 
 
 def test_the_centred_operator_is_the_centred_matrix():

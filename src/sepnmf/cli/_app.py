@@ -66,7 +66,7 @@ SHOWN_AS: dict[str, str] = {}  # paths of temporary folders, and the paths that 
 error_console = Console(stderr=True)
 
 # Arguments of `sepnmf.io.read` that are options under the same name.
-READING = "memory|shape|axes|order|nodata|mask|bands|names|row_names|variable|header|index"
+READING = "memory|shape|axes|order|nodata|mask|bands|names|row_names|variable|header|index|omit"
 
 SUCCESS, INTERNAL_ERROR, INVALID_INPUT, INTERRUPTED = 0, 1, 2, 130
 

@@ -8,6 +8,7 @@ from typing import Any
 from sepnmf.cli import _cluster as cluster
 from sepnmf.cli import _options as opt
 from sepnmf.cli import _work as work
+from sepnmf.cli import _writing as writing
 from sepnmf.cli._app import UserError, app, command_line, print_line, show_json, show_table, versions
 from sepnmf.cli._options import Axis, Scale, Sign
 from sepnmf.cli._progress import stage
@@ -51,20 +52,20 @@ def select(
     options = work.method_options(set_)
     work.check_request(file, anchors, method, options, memory=memory, dask=dask, others=[mask])
     work.check_stability(stability, method)
-    with work.new_folder(file, out, "anchors", SELECT, mask) as folder, cluster.connected(dask, memory):
+    with writing.new_folder(file, out, "anchors", SELECT, mask) as folder, cluster.connected(dask, memory):
         data = work.load(file, axis=axis, memory=memory, in_parts=dask is not None, **reading)
         data, M = work.matrix_of(data, negative, anchors)
         sel, fit, reason = work.find_anchors(
             M, anchors, method, normalize, seed, options, stability=stability
         )
         data = work.with_reason(data, reason)
-        content = work.record(
+        content = writing.record(
             data, sel, fit, axis=axis.value, normalize=normalize.value, seed=seed, options=options
         )
         paths = [
-            *work.write_anchors(folder, data, sel, content),
-            *work.write_weights(folder, data, M, sel),
-            *work.write_vertices(folder, data, sel),
+            *writing.write_anchors(folder, data, sel, content),
+            *writing.write_weights(folder, data, M, sel),
+            *writing.write_vertices(folder, data, sel),
         ]
         if report:
             W = work.anchor_columns(M, sel)
@@ -101,7 +102,7 @@ def unmix(
     mask, options = reading.get("mask"), work.method_options(set_)
     work.check_request(file, anchors, method, options, memory=memory, dask=dask, pictures=True, others=[mask])
     work.check_stability(stability, method)
-    with work.new_folder(file, out, "unmixed", UNMIX, mask) as folder, cluster.connected(dask, memory):
+    with writing.new_folder(file, out, "unmixed", UNMIX, mask) as folder, cluster.connected(dask, memory):
         import numpy as np
 
         from sepnmf._overview import maps, residual_map, thinning
@@ -124,13 +125,13 @@ def unmix(
         with stage("computing abundances"):
             H: Any = nnls(W, M, sum_to_one=sum_to_one)
         labels = data.column_labels(sel.anchors)
-        content = work.record(
+        content = writing.record(
             data, sel, fit, normalize=normalize.value, sum_to_one=sum_to_one, seed=seed, options=options
         )
         paths = [
-            *work.write_anchors(folder, data, sel, content),
-            work.write_columns(folder / "endmembers.csv", data, W, labels),
-            *work.write_vertices(folder, data, sel),
+            *writing.write_anchors(folder, data, sel, content),
+            writing.write_columns(folder / "endmembers.csv", data, W, labels),
+            *writing.write_vertices(folder, data, sel),
         ]
         with stage("writing abundances"):
             cube = write_cube(folder / "abundances", H.astype(np.float32) if M.lazy else H, data, labels)
@@ -178,7 +179,7 @@ def compare(
     from sepnmf.registry import find_method
 
     chosen = None if not methods else [find_method(name, "--method").name for name in methods]
-    with work.new_folder(file, out, "comparison", COMPARE, mask) as folder:
+    with writing.new_folder(file, out, "comparison", COMPARE, mask) as folder:
         data = work.load(file, axis=axis, **reading)
         if is_lazy(data.M):
             raise UserError(f"{file.name} is too large for a comparison: use sepnmf select.")
@@ -191,7 +192,7 @@ def compare(
             "left_out": list(data.left_out),
             "assumptions": list(data.assumptions),
             "warnings": list(data.warnings),
-            "counted_from": work.counted_from(data),
+            "counted_from": writing.counted_from(data),
             "methods": rows,
             "command": command_line(),
             "versions": versions(),
@@ -202,8 +203,8 @@ def compare(
             for row in rows
         ]
         paths = [
-            work.write_csv(folder / "comparison.csv", head, table),
-            work.write_json(folder / "comparison.json", content),
+            writing.write_csv(folder / "comparison.csv", head, table),
+            writing.write_json(folder / "comparison.json", content),
         ]
         best = next((row for row in rows if row["fit"] is not None), None)
         if report and best is not None:
@@ -221,5 +222,5 @@ def compare(
         lines.append([row["method"], fit, f"{row['seconds']:.3f}", result])
     show_table({"method": "left", "fit": "right", "seconds": "right", "anchors": "left"}, lines)
     if not data.column_names:
-        print_line(COUNTED["line" in work.counted_from(data)])
+        print_line(COUNTED["line" in writing.counted_from(data)])
     print_line(f"Written: {', '.join(map(str, paths))}")

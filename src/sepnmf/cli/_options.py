@@ -53,6 +53,7 @@ METHODS_HELP = "Run only this method; can be repeated. By default all methods th
 SET_HELP = "Option of the method, e.g. --set lam=0.001 --set rho=0.01,0.01,0.01. Can be repeated."
 NAMES_HELP = "Whether the first {} of a .csv or .tsv file contains names; by default this is detected."
 DECIMAL_HELP = "Decimal separator of a .csv, .tsv or text file, a point or a comma; by default detected."
+OMIT_HELP = "Column of a table that is not data, e.g. a class; it is left out, as text is. Can be repeated."
 LABELS_HELP = "Names of the {} of FILE: a text file with one name per line, or a variable of FILE."
 MASK_HELP = "File with lines × samples numbers. Pixels where it is zero are left out."
 NODATA_HELP = (
@@ -103,6 +104,7 @@ Variable = Annotated[str | None, unset("--variable", help="Variable of a .mat or
 Header = Annotated[bool | None, unset("--header/--no-header", help=NAMES_HELP.format("line"))]
 Index = Annotated[bool | None, unset("--index/--no-index", help=NAMES_HELP.format("column"))]
 Decimal = Annotated[str | None, unset("--decimal", metavar=".|,", help=DECIMAL_HELP)]
+Omit = Annotated[list[str] | None, unset("--omit", metavar="NAME", help=OMIT_HELP)]
 Names = Annotated[str | None, unset("--names", metavar="FILE|VARIABLE", help=LABELS_HELP.format("columns"))]
 RowNames = Annotated[
     str | None, unset("--row-names", metavar="FILE|VARIABLE", help=LABELS_HELP.format("rows or bands"))
@@ -137,6 +139,7 @@ TABLE = {
     "header": Header,
     "index": Index,
     "decimal": Decimal,
+    "omit": Omit,
     "names": Names,
     "row_names": RowNames,
     "mask": Mask,
@@ -146,7 +149,7 @@ TABLE = {
     "order": Order,
     "shape": Shape,
 }
-IMAGE = {name: kind for name, kind in TABLE.items() if name not in ("header", "index", "decimal")}
+IMAGE = {name: kind for name, kind in TABLE.items() if name not in ("header", "index", "decimal", "omit")}
 
 
 def reading(options: dict[str, Any], before: str) -> Callable[[Command], Command]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sepnmf.cli import _options as opt
 from sepnmf.cli import _work as work
+from sepnmf.cli import _writing as writing
 from sepnmf.cli._app import UserError, app
 from sepnmf.cli._commands import ANCHORS
 from sepnmf.cli._options import Scale, Sign
@@ -77,7 +78,7 @@ def topics(
     listed = None if stop_words in (None, "english", "none") else Path(str(stop_words))
     work.check_request(file, anchors, method, options, others=[vocabulary, listed])
     source = file if file.name else file.resolve()  # "." has no name
-    with work.new_folder(source, out, "topics", TOPICS, vocabulary, listed) as folder:
+    with writing.new_folder(source, out, "topics", TOPICS, vocabulary, listed) as folder:
         read = {"variable": variable, "names": names, "row_names": row_names}
         corpus = load_corpus(file, vocabulary, text_column, read)
         kept, data = choose_words(corpus, stop_words, limits, anchors)
@@ -96,7 +97,7 @@ def topics(
         ]
         labels = corpus.data.row_names or [f"row {i}" for i in range(counts.shape[0])]
         documents = [[(labels[i], share) for i, share in top] for top in best]
-        content = work.record(data, sel, fit, seed=seed, options=options, rows=len(vocab))
+        content = writing.record(data, sel, fit, seed=seed, options=options, rows=len(vocab))
         content["topics"] = [
             {
                 "anchor": anchor,
@@ -105,7 +106,7 @@ def topics(
             }
             for (anchor, top), of_topic in zip(found, best, strict=True)
         ]
-        paths = [*work.write_anchors(folder, data, sel, content), *write_topics(folder, content["topics"])]
+        paths = [*writing.write_anchors(folder, data, sel, content), *write_topics(folder, content["topics"])]
         if report:
             W = work.anchor_columns(M, sel) if is_exact else together.columns(sel.anchors)
             more: dict[str, Any] = {"topics": found, "documents": documents}
@@ -119,7 +120,7 @@ def topics(
 
 def parse_limit(text: str | None, option: str) -> float | None:
     """Parse a number of documents (5) or a fraction of them (0.01)."""
-    from sepnmf.text import check_limit
+    from sepnmf.text._words import check_limit
 
     value = None if text is None else work.parse_value(text)
     if text is not None:
@@ -165,6 +166,7 @@ def count_words(file: Path, column: str | None) -> "Data":
 def load_counts(file: Path, vocabulary: Path | None, read: dict[str, Any]) -> "Data":
     """Read counts as documents × words."""
     from sepnmf.io import read_names
+    from sepnmf.io._omitted import TEXT
 
     words = None if vocabulary is None else read_names(vocabulary)
     try:
@@ -174,6 +176,8 @@ def load_counts(file: Path, vocabulary: Path | None, read: dict[str, Any]) -> "D
             said = str(error).removesuffix(".").partition("; the whole column")[0]
             raise UserError(f"{said}; --text-column NAME reads a column of texts.") from None
         raise
+    if file.suffix.lower() in (".csv", ".tsv") and any(TEXT in said for said in data.left_out):
+        raise UserError(f"{file.name} has columns of text; --text-column NAME reads a column of texts.")
     if words is None or vocabulary is None:
         data = data if data.column_names else data.transposed()
         if not data.column_names:
@@ -191,7 +195,7 @@ def load_counts(file: Path, vocabulary: Path | None, read: dict[str, Any]) -> "D
 
 def as_counts(M: Any) -> "Sparse":
     """Return counts in a form from which columns can be taken."""
-    from sepnmf.text import documents_by_words
+    from sepnmf.text._words import documents_by_words
 
     return documents_by_words(M)
 
@@ -201,7 +205,8 @@ def choose_words(
 ) -> tuple["Bools", "Data"]:
     """Return which words are used, and the data with their names and with what is said about them."""
     from sepnmf.io import read_names
-    from sepnmf.text import document_limits, looks_english, stop_words_of, used_words
+    from sepnmf.text import document_limits, used_words
+    from sepnmf.text._words import looks_english, stop_words_of
 
     data = corpus.data
     all_words, (n_documents, n_words) = data.column_names, data.M.shape
@@ -323,6 +328,6 @@ def write_topics(folder: Path, found: list[dict[str, Any]]) -> list[Path]:
         for document in topic["documents"]
     ]
     return [
-        work.write_csv(folder / "topics.csv", ["topic", "anchor", "word", "share"], words),
-        work.write_csv(folder / "documents.csv", ["topic", "anchor", "row", "name", "share"], documents),
+        writing.write_csv(folder / "topics.csv", ["topic", "anchor", "word", "share"], words),
+        writing.write_csv(folder / "documents.csv", ["topic", "anchor", "row", "name", "share"], documents),
     ]

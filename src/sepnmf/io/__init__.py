@@ -24,8 +24,9 @@ from sepnmf.io._masks import with_masks
 from sepnmf.io._matlab import read_mat
 from sepnmf.io._memory import limits
 from sepnmf.io._names import read_names, with_names
+from sepnmf.io._parquet import read_parquet
 from sepnmf.io._scenes import read_scene
-from sepnmf.io._tables import read_parquet, read_table
+from sepnmf.io._tables import read_table
 from sepnmf.matrix import is_lazy
 
 SAID_OF_ORDER = {
@@ -70,6 +71,7 @@ def read(
     header: bool | None = None,
     index: bool | None = None,
     decimal: str | None = None,
+    omit: str | Sequence[str] | None = None,
     names: str | os.PathLike[str] | None = None,
     row_names: str | os.PathLike[str] | None = None,
     shape: tuple[int, int] | None = None,
@@ -107,6 +109,10 @@ def read(
     decimal : {".", ","}, optional
         Decimal separator of a .csv, .tsv or text file; by default, this is detected, as is what separates
         cells: commas, semicolons or tabs, in text files also spaces.
+    omit : str or sequence of str, optional
+        Names of columns of a table (.csv, .tsv, text, .parquet) that are left out, such as numbers of
+        samples or classes. Columns of text, other than a first one with the names of the rows, are left out
+        in any case.
     names, row_names : path or str, optional
         Names of the columns and rows: a text file with one name per line, a table whose first column has
         them, or the name of a variable of the same file (.npz, NetCDF, HDF5, .h5ad).
@@ -174,7 +180,7 @@ def read(
             "its .hdr file in the same folder."
         )
     named: dict[str, Any] = {"variable": variable, "header": header, "index": index, "axes": axes}
-    named["decimal"] = decimal
+    named |= {"decimal": decimal, "omit": (omit,) if isinstance(omit, str) else omit}
     options = {name: value for name, value in named.items() if value is not None}
     for name in options:
         check_option(name, name, kind, path)

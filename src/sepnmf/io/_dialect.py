@@ -34,6 +34,7 @@ THOUSANDS = re.compile(
     r"\s*[+-]?\d{1,3}(?:(?:\.\d{3})+,\d+|(?:,\d{3})+\.\d+|(?:\.\d{3}){2,}|(?:,\d{3}){2,}"
     r"|(?:['’ \u00a0\u202f]\d{3})+(?:[.,]\d+)?)\s*"
 )
+NOT_WORD = re.compile(r"\W*\d|(?:true|false)$", re.IGNORECASE)  # a date, 5 %, a truth value
 DECLARATION = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # Excel's first line
 NUL, CONTROL = re.compile(rb"\x00"), re.compile(rb"[\x00-\x08\x0e-\x19\x1b-\x1f]")
 
@@ -271,8 +272,16 @@ def has_columns(rows: list[list[str]]) -> bool:
 
 
 def has_numbers(rows: list[list[str]]) -> bool:
-    """Return whether all cells behind the first of each line, and below the first line, are numbers."""
-    return all(looks_numeric(cell) for cells in rows[1:] or rows for cell in cells[1:])
+    """Return whether columns behind the first have numbers, below the first line; some may have text."""
+    columns = list(zip(*(cells[1:] for cells in rows[1:] or rows), strict=True))
+    texts = [not any(looks_numeric(cell) and not is_missing(cell) for cell in cells) for cells in columns]
+    numeric = [all(map(looks_numeric, cells)) for cells in columns]
+    return any(numeric) and all(map(any, zip(numeric, texts, strict=True)))
+
+
+def is_word(cell: str) -> bool:
+    """Return whether a cell is text that is surely not a number with a unit, a date or a truth value."""
+    return not looks_numeric(cell) and not NOT_WORD.match(cell)
 
 
 def looks_numeric(cell: str) -> bool:

@@ -7,7 +7,8 @@ from sepnmf.io._guards import needed
 from sepnmf.matrix import CHUNK
 
 # Python and the libraries take about 300 MB, and the candidate columns of a method about 200 MB.
-# Measured on an image of 1 GB: 540 MB with the smallest chunks, 620 MB with the largest.
+# Measured on an image of 1 GB: 540 MB with the smallest chunks, 620 MB with the largest. Of up to 20 million
+# entries, methods that need all columns load them (160 MB) and make up to three copies: 820 MB for `auto`.
 LEAST = 700_000_000
 # Chunks in memory per thread: Dask reads the next chunks in advance, a chunk is copied once while it is
 # read, and a method makes a few copies of parts of it.

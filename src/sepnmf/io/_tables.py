@@ -1,10 +1,10 @@
-"""Readers of tables: .csv, .tsv, plain text and .parquet, with or without names."""
+"""Reader of tables: .csv, .tsv and plain text, with or without names."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -24,9 +24,11 @@ from sepnmf.io._dialect import (
     filled_width,
     is_filled,
     is_missing,
+    is_word,
     looks_numeric,
 )
-from sepnmf.io._guards import check_size, needed, one_line, parsing
+from sepnmf.io._guards import parsing
+from sepnmf.io._omitted import check_omitted, said_of_columns
 from sepnmf.io._preamble import check_preamble
 
 Decimal = Literal[".", ","]
@@ -38,24 +40,32 @@ def read_table(
     header: bool | None = None,
     index: bool | None = None,
     decimal: Decimal | None = None,
+    omit: Sequence[str] = (),
     missing: bool = False,
 ) -> Data:
     """Read a matrix from a .csv, .tsv or text file; names, delimiter and decimal separator are detected.
 
-    With `missing`, cells without a number, such as blank ones, become NaN; otherwise they are refused.
+    Columns of text are left out, and those that `omit` names. With `missing`, cells without a number, such as
+    blank ones, become NaN; otherwise they are refused.
     """
     if decimal is not None:
         check_choice(decimal, "decimal", (".", ","))
     dialect = dialect_of(file, decimal)
     try:
-        return read_dialect(file, dialect, header, index, decimal is not None, missing)
+        return read_dialect(file, dialect, header, index, omit, decimal is not None, missing)
     except ValueError:
         check_preamble(file, dialect)
         raise
 
 
 def read_dialect(
-    file: Path, dialect: Dialect, header: bool | None, index: bool | None, sure: bool, missing: bool
+    file: Path,
+    dialect: Dialect,
+    header: bool | None,
+    index: bool | None,
+    omit: Sequence[str],
+    sure: bool,
+    missing: bool,
 ) -> Data:
     """Read a table; `sure` is whether its decimal separator is known.
 
@@ -64,16 +74,16 @@ def read_dialect(
     """
     commas = replace(dialect, decimal=",")
     if sure or dialect.decimal == ",":
-        return Table(file, dialect, header, missing).data(index, sure)
+        return Table(file, dialect, header, omit, missing).data(index, sure)
     try:
-        table = Table(file, dialect, header, missing)
+        table = Table(file, dialect, header, omit, missing)
         if not table.has_labels(commas):
             return table.data(index)
         failure = None
     except ValueError as error:
         failure = error
     try:
-        return Table(file, commas, header, missing).data(index)
+        return Table(file, commas, header, omit, missing).data(index)
     except ValueError as error:
         raise failure or error from None
 
@@ -84,16 +94,20 @@ class Table:
     Attributes
     ----------
     M : ndarray of shape (rows, cells of a line)
-        The numbers; NaN for a first cell that is none.
+        The numbers; NaN for a first cell that is none, and in columns that are left out.
     first : list of str
         The cells of the first line.
     header : bool
         Whether these are names.
     labels : list of str
         The first cells of the other lines.
+    omitted, texts : set of int
+        Columns that are left out because they are named, and because they have text.
     """
 
-    def __init__(self, file: Path, dialect: Dialect, header: bool | None, missing: bool = False) -> None:
+    def __init__(
+        self, file: Path, dialect: Dialect, header: bool | None, omit: Sequence[str], missing: bool
+    ) -> None:
         self.file, self.dialect, self.missing = file, dialect, missing
         rows = [cells for _, cells in islice(dialect.rows(file), 2)]
         if not rows:
@@ -102,32 +116,74 @@ class Table:
         named = rows[0][: filled_width(rows[0])]
         nameless = dialect.begins_blank(file)
         self.header = has_header(named, rows[-1], nameless) if header is None else header
+        self.is_sure = self.header or header is not None
         if self.header and len(rows) == 1:
             raise ValueError(f"{file.name} has a header but no rows.")
         self.labels: list[str] = []
         self.has_marks = self.is_decimal = False
+        self.texts: set[int] = set()
+        check_omitted(omit, self.first if self.header else (), file)
+        self.omitted = {j for j, name in enumerate(self.first) if name in omit}
         try:
-            with parsing(file, "a table"):
-                self.M = self.numbers()
-        except ValueError as error:
-            found = self.diagnosis()
-            if found is not None:
-                raise found from None
-            try:
-                with parsing(file, "a table"):
-                    self.M = self.numbers_and_gaps()
-            except ValueError:
-                raise error from None
+            self.M = self.parsed()
+        except ValueError:
+            self.texts = self.text_columns()
+            if not self.texts:
+                raise
+            if header is None:
+                self.check_header(rows[-1], nameless)
+            self.M = self.parsed()
         width = self.M.shape[1]
         if not is_filled(self.first[width:]):
             self.first = self.first[:width]
         if width != len(self.first):
             raise self.diagnosis() or ValueError(f"{file.name} is not a table.")
 
+    def parsed(self) -> Floats:
+        """Return the numbers; refuse with a sentence about the first invalid cell."""
+        try:
+            with parsing(self.file, "a table"):
+                return self.numbers()
+        except ValueError as error:
+            found = self.diagnosis()
+            if found is not None:
+                raise found from None
+            try:
+                with parsing(self.file, "a table"):
+                    return self.numbers_and_gaps()
+            except ValueError:
+                raise error from None
+
+    def text_columns(self) -> set[int]:
+        """Return the columns behind the first that have words, and no cell that may be a number."""
+        words: set[int] = set()
+        others = set(self.omitted)
+        for _, cells in islice(self.dialect.rows(self.file), int(self.header), None):
+            for column, cell in enumerate(cells[1 : len(self.first)], start=1):
+                if not is_missing(cell):
+                    (words if is_word(cell) else others).add(column)
+        return words - others
+
+    def check_header(self, second: list[str], nameless: bool) -> None:
+        """Refuse a first line that has text only above text: it may have names, or belong to the table."""
+        used = [j for j in range(len(self.first)) if j not in self.texts]
+        first = [self.first[j] for j in used]
+        below = [second[j] for j in used if j < len(second)]
+        if self.header and not has_header(first, below, nameless):
+            raise ValueError(
+                f"{self.file.name} has columns of text, and its first line may have names or data: "
+                "give --header or --no-header."
+            )
+
     def has_labels(self, other: Dialect) -> bool:
         """Return whether the first cells of the lines are numbers in another dialect, but not in this."""
         own = self.dialect.is_number_or_missing
         return not all(map(own, self.labels)) and all(map(other.is_number, self.labels))
+
+    @property
+    def left_out(self) -> set[int]:
+        """Columns that are left out."""
+        return self.omitted | self.texts
 
     def width(self) -> int:
         """Return the number of columns, without those at the end that are blank in every line."""
@@ -146,6 +202,7 @@ class Table:
     def diagnosis(self, index: bool = True) -> ValueError | None:
         """Return an error about the first invalid line; the table is read again cell by cell."""
         file, dialect = self.file, self.dialect
+        known = self.left_out | {0} if index else self.left_out
         try:
             width, first = self.width(), 0
             for number, cells in dialect.rows(file):
@@ -158,10 +215,11 @@ class Table:
                 if is_first and self.header:
                     continue
                 for column, cell in enumerate(cells[:width]):
-                    if not self.is_valid(cell) and not (index and column == 0):
+                    if column not in known and not self.is_valid(cell):
                         what = expected(cell, dialect)
                         if not is_missing(cell) and not self.has_number(column):
-                            what += "; the whole column is text: remove it"
+                            advice = "leave it out with --omit" if self.header else "remove it"
+                            what += f"; the whole column is text: {advice}"
                         return ValueError(
                             f"{file.name} has {cell[:40]!r} in line {number}, cell {column + 1}: {what}."
                         )
@@ -184,12 +242,15 @@ class Table:
     def numbers(self) -> Floats:
         """Parse the lines with NumPy, and collect the first cells."""
         dialect = self.dialect
+        self.labels = []
+        converters: dict[int | str, Callable[[str], float]] = dict.fromkeys(self.left_out, not_a_number)
+        converters[0] = self.label
         return np.loadtxt(
             self.noted(self.below_header()),
             delimiter=None if dialect.delimiter == WHITESPACE else dialect.delimiter,
             comments="#" if dialect.comments else None,
             quotechar='"',
-            converters={0: self.label},
+            converters=converters,
             ndmin=2,
             encoding="utf-8",
         )
@@ -203,10 +264,18 @@ class Table:
         self.first, self.labels = self.first[:width], []
         rows = []
         for cells in filter(is_filled, self.dialect.cells(self.noted(self.below_header()))):
-            written = self.dialect.original
-            others = [np.nan if is_missing(written(cell).strip()) else float(cell) for cell in cells[1:width]]
+            others = [self.number(column, cell) for column, cell in enumerate(cells[1:width], start=1)]
             rows.append(np.array([self.label(cells[0]), *others]))
         return np.array(rows)
+
+    def number(self, column: int, cell: str) -> float:
+        """Return the number of a cell; NaN if it is missing or its column is left out."""
+        is_none = column in self.left_out or is_missing(self.dialect.original(cell).strip())
+        return np.nan if is_none else float(cell)
+
+    def headings(self, columns: set[int]) -> list[str]:
+        """Return the names of columns, or their numbers, counted from 1."""
+        return [self.first[j] if self.header else str(j + 1) for j in sorted(columns)]
 
     def noted(self, lines: Iterator[str]) -> Iterator[str]:
         """Yield lines with decimal points; note whether marks in numbers could separate thousands."""
@@ -219,18 +288,23 @@ class Table:
 
     def data(self, index: bool | None, sure: bool = False) -> Data:
         """Return the table as data; refuse marks in numbers that could separate thousands, unless `sure`."""
-        file, dialect, said = self.file, self.dialect, ""
+        file, dialect, said = self.file, self.dialect, []
         heading = self.first[0] if self.header else ""
         named, unit = axis_of(heading)
+        if 0 in self.omitted:
+            index = False
         if index is None:
             index = (self.header and heading == "") or not all(map(looks_numeric, self.labels))
             if not index and len(self.first) > 1 and (named or is_axis(self.M)):
                 index = True
                 which = f", {heading[:40]!r}," if heading else ""
-                said = f"The first column{which} is taken as names of the rows; --no-index makes it data."
-        if not index and not all(map(self.is_valid, self.labels)):
+                said.append(
+                    f"The first column{which} is taken as names of the rows; --no-index makes it data."
+                )
+        if not index and 0 not in self.omitted and not all(map(self.is_valid, self.labels)):
             raise self.diagnosis(index=False) or ValueError(f"{file.name} is not a table.")
-        if index and len(self.first) == 1:
+        used = [j for j in range(int(index), len(self.first)) if j not in self.left_out]
+        if not used:
             raise ValueError(
                 f"{file.name} has no column of numbers: are its cells separated by "
                 f"{DELIMITER_NAMES[dialect.delimiter]}?"
@@ -245,15 +319,30 @@ class Table:
         # If the other headings are numbers, the first may name them instead.
         measured = index and unit is not None and not all(map(dialect.is_number, self.first[1:]))
         measured = measured and bool(np.isfinite(self.M[:, 0]).all())
+        if index and not self.is_sure and rises_or_falls(self.M[0, used]):
+            said.append("The first line is taken as data; if it has the names of the columns, pass --header.")
+        texts, omitted = self.headings(self.texts), self.headings(self.omitted)
         return Data(
-            M=self.M[:, 1:] if index else self.M,
+            M=self.M[:, used] if self.left_out else self.M[:, int(index) :],
             file=file,
             row_names=tuple(self.labels) if index else (),
-            column_names=tuple(self.first[1:] if index else self.first) if self.header else (),
+            column_names=tuple(self.first[j] for j in used) if self.header else (),
             wavelengths=tuple(self.M[:, 0].tolist()) if measured else (),
             wavelength_unit=(unit or "") if measured else "",
-            assumptions=(*dialect.assumptions, said) if said else dialect.assumptions,
+            left_out=said_of_columns(texts, omitted, len(self.first) - index),
+            assumptions=(*dialect.assumptions, *said),
         )
+
+
+def rises_or_falls(numbers: Floats) -> bool:
+    """Return whether three numbers or more strictly rise or fall, as wavelengths do."""
+    steps = np.diff(numbers)
+    return len(steps) > 1 and bool((steps > 0).all() or (steps < 0).all())
+
+
+def not_a_number(cell: str) -> float:
+    """Return NaN for any cell."""
+    return np.nan
 
 
 def has_header(first: list[str], second: list[str], nameless: bool = False) -> bool:
@@ -288,65 +377,3 @@ def expected(cell: str, dialect: Dialect) -> str:
     if DECIMAL_COMMA.fullmatch(cell):
         return "expected a decimal point, as in other cells, and no separator of thousands"
     return "expected a number"
-
-
-def read_parquet(file: Path) -> Data:
-    """Read a matrix from a .parquet file; the index of pandas or a first column of text names the rows."""
-    types, pq = needed("pyarrow").types, needed("pyarrow.parquet")
-    number_kinds = (types.is_integer, types.is_floating, types.is_boolean)
-    kind = "a Parquet file"
-    with parsing(file, kind):
-        content = pq.ParquetFile(file)
-        schema, rows = content.schema_arrow, content.metadata.num_rows
-    with content:
-        with parsing(file, kind):
-            # What pandas stored as an index; a range index is no column.
-            stored = (schema.pandas_metadata or {}).get("index_columns", [])
-            index = [name for name in stored if isinstance(name, str) and name in schema.names]
-            named = [name for name in schema.names if name not in index]
-            if not index and named and is_text(schema.field(0).type):
-                index = [named.pop(0)]
-        if len(set(schema.names)) < len(schema.names):
-            raise ValueError(f"{file.name} has two columns with the same name: rename one.")
-        for name in named:
-            column = schema.field(name).type
-            if not any(is_kind(column) for is_kind in number_kinds):
-                raise ValueError(
-                    f"{file.name} has a column {name!r} of type {one_line(ValueError(column))}, not real "
-                    "numbers: remove or convert it."
-                )
-        if not named:
-            raise ValueError(f"{file.name} has no column of numbers.")
-        check_size(8 * rows * len(schema.names), file)
-        with parsing(file, kind):
-            columns = [column.to_numpy() for column in content.read(named).columns]
-            M = np.empty((rows, len(named)), np.result_type(*columns), order="F")
-            for j, column in enumerate(columns):
-                M[:, j] = column
-    with parsing(file, kind):
-        words = [words_of(file, name) for name in index]
-    row_names = tuple(", ".join(parts) for parts in zip(*words, strict=True))
-    return Data(M=M, file=file, row_names=row_names, column_names=tuple(named))
-
-
-def is_text(kind: Any) -> bool:
-    """Return whether a column is text or a category of text."""
-    types = needed("pyarrow").types
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(types.is_string(kind) or types.is_large_string(kind))
-
-
-def words_of(file: Path, name: str) -> list[str]:
-    """Read a column as text, as a dictionary so that a repeated word is in memory once."""
-    pq = needed("pyarrow.parquet")
-    with pq.ParquetFile(file, read_dictionary=[name]) as content:
-        column = content.read([name]).column(0)
-    words: list[str] = []
-    for chunk in column.chunks:
-        if hasattr(chunk, "dictionary"):
-            known = [str(word) for word in chunk.dictionary.to_pylist()]
-            words += ["" if i is None else known[i] for i in chunk.indices.to_pylist()]
-        else:
-            words += [str(word) for word in chunk.to_pylist()]
-    return words

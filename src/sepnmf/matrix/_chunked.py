@@ -174,8 +174,12 @@ class Chunked(Matrix):
     def loaded(self) -> InMemory:
         """Return all columns in memory, checked, and with everything done to them."""
         chunks = computed(self.tasks(stored_in_chunk, None))
-        dense = isinstance(chunks[0], np.ndarray)
-        whole = np.hstack(chunks) if dense else checked_kind(sparse.hstack(chunks))
+        if isinstance(chunks[0], np.ndarray):
+            # In the order of rows, which methods would otherwise make a copy for.
+            whole = np.concatenate(chunks, axis=1, out=np.empty(self.shape, np.result_type(*chunks)))
+        else:
+            whole = checked_kind(sparse.hstack(chunks))
+        del chunks
         matrix = checked(whole, self.negative, located=self.given_position)
         return reduce(lambda columns, change: change(columns), self.changes, matrix)
 

@@ -13,6 +13,7 @@ from sepnmf.matrix._matrix import Matrix
 from sepnmf.matrix._passes import Block, scan_block
 
 BLOCK = 2**16  # entries of a dense block, if no row or column is longer
+FACTORED = 4_000_000  # entries of a block of columns that is factored at a time
 POWERS = {"l1": 1.0, "sqrt": 0.5}  # of the l1 norms that columns are divided by
 
 
@@ -26,6 +27,18 @@ def with_fixed_signs(U: Floats) -> Floats:
     """Return the columns of U with the signs that make their largest entries by absolute value positive."""
     largest = U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])]
     return np.where(largest < 0, -U, U)
+
+
+def triangular_factor(A: Floats, centre: Floats | None) -> Floats:
+    """Return R of RᵀQᵀ, which is A or A − centre·1ᵀ; many columns are not copied at once, but in blocks."""
+    m, n = A.shape
+    width = max(FACTORED // m, 4 * m)
+    R = None
+    for start in range(0, n, width):
+        part = A[:, start : start + width]
+        part = part if centre is None else part - centre[:, None].astype(A.dtype)
+        R = np.linalg.qr(part.T if R is None else np.vstack([R, part.T]), mode="r")
+    return np.asarray(R)
 
 
 def randomized_coordinates(array: Any, rows: int, rng: np.random.Generator) -> Floats:
@@ -243,10 +256,8 @@ class Dense(Matrix):
 
         Signs are fixed (`with_fixed_signs`), and so do not change when the columns of M are permuted.
         """
-        A = self.toarray()
-        A = A if centre is None else A - centre[:, None].astype(A.dtype)
-        # A = RᵀQᵀ has the left singular vectors and the singular values of the smaller Rᵀ.
-        R = np.asarray(np.linalg.qr(A.T, mode="r"))
+        # RᵀQᵀ has the left singular vectors and the singular values of the smaller Rᵀ.
+        R = triangular_factor(self.toarray(), centre)
         U, sigma, _ = np.linalg.svd(R.T, full_matrices=False)
         return with_fixed_signs(U[:, :k]).astype(np.float64), sigma[:k].astype(np.float64)
 

@@ -20,14 +20,14 @@ def bisecting_clusters(X: Floats, k: int) -> Ints:
     heap: list[tuple[float, int, Ints]] = []
 
     def add(members: Ints) -> None:
-        spread = points[members] - points[members].mean(axis=0)
+        spread = centred(points[members])
         first = int(members[0])  # breaks ties: a heap compares what comes next if spreads are equal
         heapq.heappush(heap, (-float(np.einsum("ij,ij->", spread, spread)), first, members))
 
     add(np.arange(len(points)))
     while len(heap) < k:
         spread, _, members = heap[0]
-        upper = halves(points[members]) if spread < 0 else None
+        upper = halves(centred(points[members])) if spread < 0 else None
         if upper is None:
             break
         heapq.heappop(heap)
@@ -39,9 +39,14 @@ def bisecting_clusters(X: Floats, k: int) -> Ints:
     return labels
 
 
-def halves(points: Floats) -> Any:
-    """Which points lie above a cut of their main axis; None if none or all do."""
-    A = points - points.mean(axis=0)
+def centred(points: Floats) -> Floats:
+    """The same array, from which the mean of its rows has been subtracted: a copy would be as large."""
+    points -= points.mean(axis=0)
+    return points
+
+
+def halves(A: Floats) -> Any:
+    """Which rows, whose mean is zero, lie above a cut of their main axis; None if none or all do."""
     axis = A[np.argmax(np.einsum("ij,ij->i", A, A))]
     for _ in range(POWER_STEPS):
         axis = A.T @ (A @ axis)
