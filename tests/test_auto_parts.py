@@ -77,3 +77,17 @@ def test_of_two_descents_the_one_that_ends_lower_is_the_answer(names, monkeypatc
     assert best.start == "good"
     assert best.residual == pytest.approx(left(starts["good"]))
     assert answers.history()["start"].tolist() == list(names)
+
+
+def test_an_anchor_far_from_its_vertex_may_be_exchanged_for_a_column_that_is_explained_badly():
+    """The other vertices leave much of both anchors; one is no noisy copy of its vertex."""
+    rng = np.random.default_rng(0)
+    vertices = np.array([[1.0, 0.0], [0.0, 1.0], [0.1, 0.1]])
+    H = np.hstack([np.eye(2), rng.dirichlet(np.ones(2), 18).T])
+    M = vertices @ H + 1e-3 * rng.standard_normal((3, 20))
+    model = VertexModel(M, 1e-6)
+    near = model.start(np.array([0, 1]))
+    worst = {column for place, column in model.worth_trying(near) if place == 0}
+    moved = near.W + np.array([[0.0, 0.0], [0.0, 0.0], [0.05, 0.0]])
+    more = {column for place, column in model.worth_trying(near._replace(W=moved)) if place == 0}
+    assert len(worst) < len(more)

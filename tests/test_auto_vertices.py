@@ -7,6 +7,8 @@ import pytest
 
 import sepnmf
 from sepnmf import metrics
+from sepnmf._descent import Problem
+from sepnmf.matrix import as_matrix
 
 
 def test_vertices_are_nearer_to_the_truth_than_the_anchors():
@@ -113,6 +115,20 @@ def test_anchors_of_easy_data_come_back_always_and_of_noisy_data_less_often():
     sel = sepnmf.stability(hard, 10, draws=5, negative="allow")
     assert sel.stability.mean() < 0.8
     assert sel.anchors.tolist() == sepnmf.select(hard, 10, negative="allow").anchors.tolist()
+
+
+def test_noise_of_a_draw_is_of_the_kind_that_was_found():
+    """In counts the noise of a short column, of unit length, is larger."""
+    M = sepnmf.datasets.make_family("counts", 1000.0, random_state=0).M
+    problem = Problem.prepare(as_matrix(M).in_memory(), 6, "auto", np.random.default_rng(0), 1)
+    assert problem.noise.kind == "counts"
+    columns = np.arange(0, 300, 2)
+    noisier = problem.with_more_noise(columns, 2.0, np.random.default_rng(1))
+    added = noisier.data.array - problem.data.take(columns)
+    sizes = np.sqrt(np.mean(added**2, axis=0))
+    lengths = np.linalg.norm(M[:, columns], axis=0)
+    assert np.corrcoef(np.log(sizes), np.log(lengths))[0, 1] < -0.95
+    assert np.mean(added**2) == pytest.approx(4 * problem.noise.variance, rel=0.15)
 
 
 def test_stability_keeps_masks_and_seeds():

@@ -147,3 +147,34 @@ def test_noise_may_be_named(noise):
 def test_unknown_noise_is_refused_in_one_sentence():
     with pytest.raises(ValueError, match=r"noise must be .*'auto'"):
         sepnmf.select(np.eye(4), 2, noise="pink")
+
+
+# More anchors than directions --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("noise", "kept"), [(0.005, 4), (0.0, None)])
+def test_directions_of_noise_alone_are_left_out_where_anchors_outnumber_the_others(noise, kept):
+    """Eight vertices in four dimensions; without noise, nothing has to be left out."""
+    M = sepnmf.datasets.make_family("low_rank", noise, random_state=3).M
+    found = whitening.Leading.of(Dense(M), 8, np.random.default_rng(0)).as_noise(8)
+    if kept is None:
+        assert found.coordinates is None
+        return
+    _, s, V = np.linalg.svd(M)
+    np.testing.assert_allclose(np.abs(found.coordinates), np.abs(s[:4, None] * V[:4]), rtol=1e-6)
+
+
+def test_directions_are_kept_that_a_single_column_needs():
+    """At much noise the spectrum shows few directions, but the anchors are outside of these."""
+    for seed in range(3):
+        M, _ = sepnmf.datasets.make_dirichlet(0.45, random_state=seed)
+        leading = whitening.Leading.of(Dense(M), 10, np.random.default_rng(0))
+        assert leading.white_rank() < 10
+        assert leading.as_noise(10).coordinates is None
+
+
+def test_auto_finds_more_vertices_than_directions():
+    """The answers of these seeds lacked a vertex while all directions counted."""
+    for level, seed in ((0.005, 3), (0.01, 3), (0.02, 5)):
+        instance = sepnmf.datasets.make_family("low_rank", level, random_state=seed)
+        assert instance.share_found(sepnmf.auto(instance.M, 8, negative="allow").anchors) == 1

@@ -1,20 +1,24 @@
 """How many anchors the data hold, with the evidence, or that they cannot tell."""
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sepnmf._descent import noise_variance, squared_spectrum, white_rank
-from sepnmf._typing import ArrayLike, Floats, Seed
+from sepnmf._typing import ArrayLike, Floats, Ints, Seed
 from sepnmf._validation import check_count
 from sepnmf.least_squares import unexplained
-from sepnmf.matrix import MatrixLike, Negative, as_matrix
+from sepnmf.matrix import InMemory, MatrixLike, Negative, as_matrix
+from sepnmf.methods import spa
 from sepnmf.tuning._auto import auto
 from sepnmf.tuning._residual_curve import residual_curve
 
 FEWEST = 8  # singular values; fewer do not tell noise from the rest
 MANY = 100  # singular values; more stand out of noise that is not white, such as that of counts
+AUTO = 25  # anchors up to which auto is asked whether so many explain the data
 STRONG = 3  # times what late anchors gain
 EXACT = 1e-6  # fraction of the norm of the data that is called nothing
 
@@ -154,14 +158,14 @@ def estimate_rank(
         noise = m * noise_variance(squares, m, n, k)
         believable = (2 * k <= len(squares) and k <= MANY) or noise == 0
         for r in range(k, min(k + max(3, k // 4), n) + 1) if believable else ():
-            anchors = auto(data, r, negative="allow", normalize="none", noise="white", **options).anchors
-            left = unexplained(data, data.take(anchors))
-            # The anchors' noise is the same for all columns: r columns of it, of so uncertain a strength.
-            slack = 1 + 4 * np.sqrt(2 / (m * r))
-            weight = n + slack * left.squared_weights
-            if left.residual <= noise * weight + 1e-10 * float(squares.sum()):
-                evidence = f"{k} singular values stand out of noise, and {r} columns explain them."
-                return RankEstimate(r, r, evidence, spectrum)
+            for anchors in answers(data, r, options):
+                left = unexplained(data, data.take(anchors))
+                # The anchors' noise is the same for all columns: r columns of it, of so uncertain a strength.
+                slack = 1 + 4 * np.sqrt(2 / (m * r))
+                weight = n + slack * left.squared_weights
+                if left.residual <= noise * weight + 1e-10 * float(squares.sum()):
+                    evidence = f"{k} singular values stand out of noise, and {r} columns explain them."
+                    return RankEstimate(r, r, evidence, spectrum)
     if min(m, n) < FEWEST:
         return RankEstimate(1, min(m, n), "The data are too few to tell.", {})
     residuals = residual_curve(data, most, random_state, n_jobs)
@@ -175,3 +179,11 @@ def estimate_rank(
     low = min(int(np.argmax(gains[:-1] - gains[1:])) + 2, high)
     evidence = "Nothing is white noise; the residual bends at the least and gains little after the largest."
     return RankEstimate(low, high, evidence, curve)
+
+
+def answers(data: InMemory, r: int, options: dict[str, Any]) -> Iterator[Ints]:
+    """Give r anchors by a fast method and, if these do not do and are not very many, by `auto`."""
+    with suppress(ValueError):  # SPA needs as many directions as anchors
+        yield spa(data, r, negative="allow").anchors
+    if r <= AUTO:
+        yield auto(data, r, negative="allow", normalize="none", noise="white", **options).anchors

@@ -1,4 +1,4 @@
-"""Whether anchors that `sepnmf.stability` calls sure are right: shares of draws beside shares of right anchors.
+"""Whether anchors that `sepnmf.stability` calls sure are right.
 
 The families have three kinds of noise, at levels at which some anchors are missed. The seeds are others than
 those that the noise of the draws was chosen on.
@@ -49,7 +49,7 @@ def run(family: str, level: float, seed: int, draws: int) -> list[Row]:
 
 
 def bins(frame: Frame) -> list[tuple[str, int, float, float]]:
-    """For ranges of shares: their name, the number of anchors, the mean share, and the share that is right."""
+    """For ranges of shares: their name, the number of anchors, the mean share, and how many are right."""
     found = []
     for low, high in pairwise(EDGES):
         part = frame[(frame["share"] > low - (low == 0)) & (frame["share"] <= high)]
