@@ -1,4 +1,4 @@
-"""Leading singular vectors of sparse matrices: right for equal singular values, and the same at every call."""
+"""Leading singular vectors of sparse matrices, also where singular values are equal."""
 
 import numpy as np
 import pytest

@@ -15,10 +15,16 @@ import numpy as np
 from scipy import sparse
 
 from sepnmf._typing import Floats, Ints, Seed
-from sepnmf._validation import check_generator, computing_dtype, negative_entries, not_finite
+from sepnmf._validation import (
+    check_generator,
+    computing_dtype,
+    has_not_finite,
+    negative_entries,
+    not_finite,
+)
 from sepnmf.matrix._checks import checked, checked_kind
 from sepnmf.matrix._columns import Columns
-from sepnmf.matrix._dense import InMemory
+from sepnmf.matrix._dense import InMemory, exponents
 from sepnmf.matrix._held import Held
 from sepnmf.matrix._lazy import chunked_mask, kept_columns, with_whole_columns
 from sepnmf.matrix._matrix import Matrix, Negative
@@ -271,7 +277,7 @@ class Chunked(Matrix):
         size = max(most, 0.0 if self.negative == "clip" else -least)
         if size == 0.0:
             raise ValueError("M is zero: there is no column to choose.")
-        exponent = int(np.frexp(size)[1])
+        exponent = int(exponents(size))
         checked.changes = (methodcaller("divided_by_power_of_two", exponent), *self.changes)
         checked.scale = 2.0**exponent
         return checked, None
@@ -303,7 +309,7 @@ class Chunked(Matrix):
         widths = self.array.chunks[1]
         indices = np.concatenate([self.starts[k] + np.arange(min(PEEK, widths[k])) for k in places])
         columns = self.take(indices)
-        finite = columns if np.isfinite(columns.sum()) else np.nan_to_num(columns, posinf=0.0, neginf=0.0)
+        finite = np.nan_to_num(columns, posinf=0.0, neginf=0.0) if has_not_finite(columns) else columns
         return Held(indices, finite)
 
     def random_sample(self, rng: np.random.Generator) -> Ints:

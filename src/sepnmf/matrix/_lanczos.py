@@ -38,7 +38,7 @@ def leading_eigenvectors(times: Callable[[Floats], Floats], size: int, k: int) -
     width = min(size, max(2 * k + 1, 20))
     Q = np.empty((size, width), order="F")
     H = np.zeros((width, width))
-    following = rng.standard_normal(size)
+    following: Floats = rng.standard_normal(size)
     kept, largest, before = 0, 0.0, np.full(k, -np.inf)
     for _ in range(RESTARTS):
         for j in range(kept, width):
