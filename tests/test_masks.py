@@ -204,7 +204,7 @@ def test_masked_entries_are_refused_where_no_column_can_be_left_out():
 
 def test_dask_arrays_of_masked_arrays_are_refused():
     masked = da.from_array(np.ma.MaskedArray(M, mask=np.zeros(M.shape, bool)), chunks=(12, 11))
-    with pytest.raises(ValueError, match="M is a Dask array of masked arrays: .* mask="):
+    with pytest.raises(ValueError, match=r"M is a Dask array of masked arrays: .* mask="):
         sepnmf.spa(masked, 4)
     filled = masked.map_blocks(np.ma.filled, 0)
     assert sepnmf.spa(filled, 4).anchors.tolist() == sepnmf.spa(M, 4).anchors.tolist()
