@@ -101,3 +101,12 @@ def test_weights_sum_to_one_however_far_the_data_are():
 def test_what_is_orthogonal_to_the_hull_does_not_change_weights_that_sum_to_one():
     H = sepnmf.nnls([[0.0, 0.0], [0.0, 1.0]], [[0.0, 1e8, 1e14], [0.3, 0.3, 0.3]], sum_to_one=True)
     np.testing.assert_allclose(H, [[0.7] * 3, [0.3] * 3], atol=1e-12)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_sums_of_the_largest_numbers_of_both_signs_give_no_warning(container):
+    largest = np.finfo(np.float64).max
+    M = CONTAINERS[container](np.array([[largest, largest, -largest, -largest], [0, largest, 0, 0]]))
+    assert np.isfinite(np.asarray(sepnmf.nnls([[1.0, 0.0], [0.0, 1.0]], M))).all()
+    assert len(sepnmf.ppi(M, 2, negative="allow", random_state=0).anchors) == 2
+    assert len(sepnmf.AnchorSelector(2, method="spa", negative="allow").fit(M).anchor_indices_) == 2

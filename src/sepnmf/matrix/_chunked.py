@@ -24,7 +24,7 @@ from sepnmf._validation import (
 )
 from sepnmf.matrix._checks import checked, checked_kind
 from sepnmf.matrix._columns import Columns
-from sepnmf.matrix._dense import InMemory, exponents
+from sepnmf.matrix._dense import InMemory
 from sepnmf.matrix._held import Held
 from sepnmf.matrix._lazy import chunked_mask, kept_columns, with_whole_columns
 from sepnmf.matrix._matrix import Matrix, Negative
@@ -54,6 +54,7 @@ SAMPLE = 20_000  # columns of a random sample
 HELD = 16_000_000  # entries of columns that are held, at most: 128 MB, of which methods make copies
 JOINED = 16  # results that one task joins
 SAFE_SQUARES = 1e120  # squared norms beyond it, or below its inverse, need a scaling of the entries
+LARGEST_EXPONENT = 1023  # of a power of two
 PEEKS, PEEK = 8, 256  # places that are looked at before the first pass, and columns at each
 
 
@@ -277,7 +278,7 @@ class Chunked(Matrix):
         size = max(most, 0.0 if self.negative == "clip" else -least)
         if size == 0.0:
             raise ValueError("M is zero: there is no column to choose.")
-        exponent = int(exponents(size))
+        exponent = min(int(np.frexp(size)[1]), LARGEST_EXPONENT)
         checked.changes = (methodcaller("divided_by_power_of_two", exponent), *self.changes)
         checked.scale = 2.0**exponent
         return checked, None

@@ -57,14 +57,18 @@ class Sparse(Dense):
         return replace(self, array=sparse.csc_array((change(A.data), A.indices, A.indptr), shape=self.shape))
 
     def divided(self, by: Floats) -> "Sparse":
-        # Not times 1/by, which is infinite for the smallest numbers.
-        divisors = by if np.ndim(by) == 0 else np.repeat(by, np.diff(self.array.indptr))
-        return self.with_values(lambda values: values / divisors)
+        with np.errstate(over="ignore", divide="ignore"):
+            inverse = 1 / np.asarray(by)
+        if np.isfinite(inverse).all() and inverse.min() >= np.finfo(inverse.dtype).tiny:
+            return self.with_values(lambda values: values * self.by_entry(inverse))
+        return self.with_values(lambda values: values / self.by_entry(np.asarray(by)))
 
     def with_column_exponents(self, powers: Ints) -> "Sparse":
-        return self.with_values(
-            lambda values: np.ldexp(values, np.repeat(powers, np.diff(self.array.indptr)))
-        )
+        return self.with_values(lambda values: np.ldexp(values, self.by_entry(powers)))
+
+    def by_entry(self, numbers: Any) -> Any:
+        """Return a number for each stored entry, from one for each column, or one for all."""
+        return numbers if numbers.ndim == 0 else np.repeat(numbers, np.diff(self.array.indptr))
 
     def entries_where(self, wrong: Callable[[Any], Any]) -> Ints:
         entries = self.array.tocoo()
