@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 MARK := $(VENV)/.installed-for
 
-.PHONY: help demo test lint docs format bench mutants clean
+.PHONY: help demo test lint docs format bench mutants fuzz clean
 
 help:
 	@echo "make demo     find the anchors of generated data: a table, a picture and a report"
@@ -14,6 +14,7 @@ help:
 	@echo "make format   apply the fixes and the formatting of ruff"
 	@echo "make bench    measure speed and report regressions (some minutes)"
 	@echo "make mutants  mutation tests: each mutated update must fail a test (slow)"
+	@echo "make fuzz     hostile matrices and files for SECONDS=600, half of it each, from SEED=0"
 	@echo "make clean    remove the environment and everything that was built"
 
 # Reinstalled when pyproject.toml changes. The marker file is only written if the installation succeeds.
@@ -55,6 +56,14 @@ bench: $(MARK)-test
 
 mutants: $(MARK)-test
 	$(BIN)/python tests/mutants.py
+
+# Each runs also if the other has found something; the status is that of both.
+SECONDS ?= 600
+SEED ?= 0
+fuzz: $(MARK)-test
+	@status=0; for kind in numeric files; do \
+		OPENBLAS_NUM_THREADS=1 $(BIN)/python fuzz/$$kind.py --seconds $$(($(SECONDS) / 2)) --seed $(SEED) || status=1; \
+	done; exit $$status
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage build dist demo docs/_build docs/api docs/gallery docs/generated

@@ -398,3 +398,23 @@ def test_the_package_loads_scikit_learn_only_for_the_estimators():
         "sepnmf.SeparableNMF, sepnmf.AnchorSelector; assert 'sklearn' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("negative", ["clip", "allow"])
+@pytest.mark.parametrize("estimator", [SeparableNMF, AnchorSelector])
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array])
+def test_unsorted_sparse_indices_stay_unsorted(kind, estimator, negative):
+    dense = np.arange(-1.0, 11.0).reshape(4, 3)
+    sorted_one = kind(dense)
+    lengths = np.diff(sorted_one.indptr)
+    order = np.concatenate(
+        [
+            np.arange(stop - 1, stop - 1 - n, -1)
+            for stop, n in zip(sorted_one.indptr[1:], lengths, strict=True)
+        ]
+    )
+    X = kind((sorted_one.data[order], sorted_one.indices[order], sorted_one.indptr), shape=dense.shape)
+    before = X.data.copy(), X.indices.copy()
+    estimator(2, method="spa", negative=negative).fit_transform(X)
+    assert np.array_equal(X.data, before[0])
+    assert np.array_equal(X.indices, before[1])

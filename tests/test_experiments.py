@@ -274,6 +274,15 @@ def test_a_trial_measures_what_the_metrics_say():
     assert spa["mrsa"] > 1
 
 
+@pytest.mark.parametrize("method", ["fgnsr", "vca", "ppi"])
+def test_a_trial_has_the_same_row_twice(method):
+    rows = [recovery.recover("type1", 0.4, 3, method)[0] for _ in range(3)]
+    assert all(row | {"seconds": 0} == rows[0] | {"seconds": 0} for row in rows)
+    M, anchors = recovery.instance("type1", 0.4, 3)
+    scores = [recovery.choose(M, len(anchors), method).scores for _ in range(2)]
+    np.testing.assert_array_equal(*scores)
+
+
 def test_the_large_midpoint_data_keep_all_anchors_and_the_papers_number_of_columns():
     M, anchors = recovery.instance("type1", 0.0, 0, "large")
     assert M.shape == (100, 110)

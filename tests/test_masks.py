@@ -178,3 +178,33 @@ def test_the_input_is_not_changed():
     before = A.copy()
     sepnmf.select(A, 4, mask=MASK, negative="clip")
     np.testing.assert_array_equal(A, before)
+
+
+def test_masked_entries_are_refused_where_no_column_can_be_left_out():
+    square = np.ma.MaskedArray(np.eye(3), mask=np.arange(9).reshape(3, 3) == 0)
+    weights = np.ma.MaskedArray(np.ones(3), mask=[True, False, False])
+    admm = {"lam": 1.0, "rho": (1.0, 1.0, 1.0)}
+    calls = {
+        "W": lambda: sepnmf.nnls(square, np.eye(3)),
+        "W_true": lambda: sepnmf.metrics.mrsa(np.eye(3), square),
+        "X": lambda: sepnmf.model.ratio(square),
+        "mask": lambda: sepnmf.spa(np.eye(3), 1, mask=weights),
+        "weights": lambda: sepnmf.admm(np.eye(3), 1, weights=weights, **admm),
+        "init": lambda: sepnmf.admm(np.eye(3), 1, init=square, **admm),
+        "M": lambda: sepnmf.spa(list(square), 1),
+    }
+    for name, call in calls.items():
+        with pytest.raises(
+            ValueError, match=rf"^{name} has (masked|missing) entries.*: fill or remove them\."
+        ):
+            call()
+    with pytest.raises(ValueError, match=r"^X has masked entries"):
+        sepnmf.SeparableNMF(1, method="spa").fit(np.eye(3)).inverse_transform(weights[:, None])
+
+
+def test_dask_arrays_of_masked_arrays_are_refused():
+    masked = da.from_array(np.ma.MaskedArray(M, mask=np.zeros(M.shape, bool)), chunks=(12, 11))
+    with pytest.raises(ValueError, match=r"M is a Dask array of masked arrays: .* mask="):
+        sepnmf.spa(masked, 4)
+    filled = masked.map_blocks(np.ma.filled, 0)
+    assert sepnmf.spa(filled, 4).anchors.tolist() == sepnmf.spa(M, 4).anchors.tolist()

@@ -355,3 +355,22 @@ def test_single_precision_stays_single(small, norm):
         assert single.X.dtype == np.float32
         np.testing.assert_allclose(single.X, double.X, atol=2e-3)
     assert set(sepnmf.admm(M.astype(np.float32), 4, tol=1e-4, **ROWS).anchors) == set(small[1])
+
+
+def test_the_maps_of_a_run_take_a_bounded_number_of_steps(monkeypatch):
+    steps = 0
+    prox = NORMS["nuclear"].prox
+
+    def counted(*arguments):
+        nonlocal steps
+        steps += 1
+        return prox(*arguments)
+
+    monkeypatch.setattr("sepnmf.model._norms.STEPS_OF_A_RUN", 2000)
+    monkeypatch.setattr(NORMS["nuclear"], "prox", counted)
+    M = np.array([[5.0, 1, 3, 2, 4, 1, 2, 5]])
+    options = {"p": 2, "norm": "nuclear", "lam": 98.7, "rho": 9e-4, "beta": 512.0, "max_outer": 20}
+    with pytest.warns(ConvergenceWarning):
+        sel = sepnmf.dca(M, 1, **options)
+    assert np.isfinite(sel.scores).all()
+    assert 2000 <= steps <= 3000 + 10 * sel.n_inner

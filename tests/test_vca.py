@@ -348,16 +348,6 @@ def test_the_singular_subspace_of_many_columns_is_found_in_blocks_without_a_copy
         assert_allclose(V, U, atol=1e-10)
 
 
-def test_the_centred_operator_is_the_centred_matrix():
-    rng = np.random.default_rng(0)
-    M = rng.random((5, 7))
-    centre = M.mean(axis=1)
-    operator, A = Sparse(sparse.csc_array(M)).centred(centre), M - centre[:, None]
-    for right, left in ((rng.random(7), rng.random(5)), (rng.random((7, 2)), rng.random((5, 2)))):
-        assert_allclose(operator @ right, A @ right, atol=1e-14)
-        assert_allclose(operator.T @ left, A.T @ left, atol=1e-14)
-
-
 # Reference figures of the authors' code: VCA, 10 runs on each of 20 instances.
 @pytest.mark.parametrize(
     ("make", "noise", "rate"),

@@ -32,6 +32,7 @@ def check_real_array(A: ArrayLike, name: str, ndim: int = 2) -> NDArray[Any]:
     # Of a sparse matrix, NumPy makes an array with one object.
     if hasattr(A, "toarray") and not isinstance(A, np.ndarray):
         raise ValueError(f"{name} is sparse, and this needs a dense array: pass {name}.toarray().")
+    refuse_masked(A, name)
     array = np.asarray(A)
     check_real(array.dtype, name)
     if array.ndim != ndim:
@@ -39,6 +40,12 @@ def check_real_array(A: ArrayLike, name: str, ndim: int = 2) -> NDArray[Any]:
     if array.size == 0:
         raise ValueError(f"{name} is empty: its shape is {array.shape}.")
     return array
+
+
+def refuse_masked(A: Any, name: str) -> None:
+    """Refuse masked entries, also of rows in a list: NumPy would take what is behind the mask."""
+    if any(np.ma.is_masked(part) for part in (A if isinstance(A, list | tuple) else (A,))):
+        raise ValueError(f"{name} has masked entries: fill or remove them.")
 
 
 def wrong_dimensions(name: str, ndim: int, shape: tuple[int, ...]) -> str:

@@ -12,6 +12,10 @@ from sepnmf.matrix import Columns, take_columns
 Status = Literal["converged", "max_outer", "stopped", "diverged", "collapsed", "done", "not identifiable"]
 
 
+# Exponents of the largest score; the least leaves room for scores that are smaller by rounding errors.
+LEAST_EXPONENT, LARGEST_EXPONENT = -960, 1024
+
+
 @dataclass(frozen=True, eq=False)
 class Selection:
     """The columns that a method selected, and information about its run.
@@ -121,6 +125,14 @@ class Selection:
             f"Selection(method={self.method!r}, anchors={self.anchors.tolist()}, "
             f"status={self.status!r}, n_outer={self.n_outer}, seconds={self.seconds:.3g})"
         )
+
+
+def in_units(scores: Floats, scale: float) -> Floats:
+    """Return scores times a power of two; times another one where they would leave the range of numbers."""
+    power = int(np.frexp(scale)[1]) - 1
+    exponent = int(np.frexp(np.abs(scores).max())[1]) + power
+    allowed = min(max(exponent, LEAST_EXPONENT), LARGEST_EXPONENT)
+    return scores * scale if allowed == exponent else np.ldexp(scores, power + allowed - exponent)
 
 
 def best_first(scores: Floats, r: int) -> Ints:

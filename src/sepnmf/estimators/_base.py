@@ -59,7 +59,8 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if not reset and self.negative == "error":  # in `fit`, the method checks the entries
                 X = X.map_blocks(refuse_negative, type(self).__name__)
             return as_matrix(X, self.negative, choose_among=choose_among)
-        X = validate_data(self, X, reset=reset, **ACCEPTED)
+        with np.errstate(over="ignore", invalid="ignore"):  # it adds up all entries
+            X = validate_data(self, X, reset=reset, **ACCEPTED)
         matrix = as_matrix(X, "clip" if self.negative == "clip" else "allow", choose_among=choose_among)
         if self.negative == "error":
             refuse_negative(matrix.in_memory().values, type(self).__name__)

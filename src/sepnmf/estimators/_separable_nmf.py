@@ -9,7 +9,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from sepnmf._typing import Floats
-from sepnmf._validation import check_choice, check_count
+from sepnmf._validation import check_choice, check_count, refuse_masked
 from sepnmf.estimators._base import ACCEPTED, AnchorEstimator, RandomState
 from sepnmf.least_squares import nnls, residual_norm
 from sepnmf.matrix import Matrix, MatrixLike, Negative, is_lazy, lazy_array
@@ -176,6 +176,7 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
             X · `components_`.
         """
         check_is_fitted(self)
+        refuse_masked(X, "X")
         weights: Any = lazy_array(X) if is_lazy(X) else check_array(X, **ACCEPTED)
         n = weights.shape[1]
         if n != self.n_components_:

@@ -10,7 +10,7 @@ from sepnmf._typing import Floats, Ints
 from sepnmf.datasets import make_dirichlet, make_midpoint
 from sepnmf.experiments.experiment import Frame, Row, Scale, Series, pick, stored_parameters
 from sepnmf.metrics import mrsa, rae
-from sepnmf.registry import select
+from sepnmf.registry import find_method, select
 from sepnmf.selection import Selection
 
 LEVELS = tuple(np.logspace(-2, 0, 20).tolist())  # the paper's noise levels
@@ -114,7 +114,9 @@ def nearest_the_mean(M: Floats, r: int) -> Ints:
 
 
 def choose(M: Floats, r: int, method: str, **options: Any) -> Selection:
-    """Anchors by any method; a run that does not converge is a result too."""
+    """Anchors by any method, with a seed where it draws; a run that does not converge is a result too."""
+    if find_method(method).default("random_state", 0) is None:
+        options = {"random_state": 0} | options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return select(M, r, method=method, negative="allow", **options)
@@ -142,9 +144,9 @@ def recover(
     if method in ("admm", "dca"):
         options = ratio_options(method, p, norm, mode, others)
         options |= {"max_outer": max_outer, "max_inner": max_inner}
-    elif method == "vca":
+    if method in ("vca", "fgnsr"):
         options["random_state"] = seed
-    elif method in ("fgnsr", "merit", "auto"):
+    if method in ("fgnsr", "merit", "auto"):
         options["n_jobs"] = 1
     measured: Row = {"seconds": 0.0, "n_inner": 0, "status": ""}
     if method == NEAREST:

@@ -15,6 +15,7 @@ WELL_CONDITIONED = 100.0
 INVERTIBLE = 1e6
 ROUNDS = 20  # of pivoting; nearly all columns need fewer than seven, and the active set takes the rest
 WIDTH = 16  # columns that pivoting solves side by side
+FAR = 1e6  # lengths of atoms; weights of what is farther away and sum to one are lost in rounding errors
 BITS = 62  # a passive set is the bits of one integer
 
 
@@ -77,11 +78,31 @@ def hull_weights(atoms: Floats, C: Floats, H: Floats | None = None) -> Floats:
     linearly independent what is only affinely so: a triangle in the plane, or the origin.
     """
     level = float(np.linalg.norm(atoms, axis=1).max()) or 1.0
+    C = without_far_rows(atoms, C, FAR * level)
     lifted, data = (np.column_stack([A, np.full(len(A), level)]) for A in (atoms, C))
     if H is None:
         H = np.zeros((len(C), len(atoms)))
     run_active_set(lifted, data, H, True)
     return H
+
+
+def without_far_rows(atoms: Floats, C: Floats, limit: float) -> Floats:
+    """Return C with rows longer than `limit` replaced by nearer ones that have the same weights.
+
+    What is orthogonal to all differences of atoms does not matter, and is left out. What is still too long
+    is cut: then only its direction tells which face is the nearest.
+    """
+    far = np.flatnonzero(np.linalg.norm(C, axis=1) > limit)
+    if not far.size:
+        return C
+    middle = atoms.mean(axis=0)
+    _, sigma, V = np.linalg.svd(atoms - middle, full_matrices=False)
+    V = V[sigma > len(V) * EPS * np.linalg.norm(atoms)]
+    near = (C[far] - middle) @ V.T @ V
+    lengths = np.linalg.norm(near, axis=1, keepdims=True)
+    C = C.copy()
+    C[far] = middle + near * np.minimum(1.0, limit / np.maximum(lengths, limit))
+    return C
 
 
 def run_active_set(atoms: Floats, C: Floats, H: Floats, simplex: bool) -> None:

@@ -95,7 +95,7 @@ def explained_share(matrix: Matrix, anchors: Ints) -> float:
 def residual_norm(matrix: Matrix, W: Floats) -> float:
     """Return min_{H ≥ 0} ‖M − WH‖_F."""
     left, factor = checked_unexplained(matrix, W)
-    return float(np.sqrt(left.residual)) * factor
+    return min(float(np.sqrt(left.residual)) * factor, float(np.finfo(np.float64).max))
 
 
 def squared_misfits(columns: InMemory, atoms: Atoms, sum_to_one: bool = False) -> tuple[Floats, Floats]:

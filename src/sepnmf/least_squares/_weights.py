@@ -6,12 +6,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sepnmf._typing import ArrayLike, Floats
+from sepnmf._typing import ArrayLike, Floats, Ints
 from sepnmf._validation import check_choice, check_count, check_number
 from sepnmf.least_squares._solvers import cone_weights, hals, hull_weights, largest
-from sepnmf.matrix import InMemory, Matrix, MatrixLike, as_matrix, complete_array
+from sepnmf.matrix import Dense, InMemory, Matrix, MatrixLike, as_matrix, complete_array
 
 Solver = Literal["exact", "hals"]
+FAR = 300  # columns are this power of two times as long as W, at most, where weights sum to one
 
 
 def nnls(
@@ -115,7 +116,12 @@ def nnls(
     atoms = Atoms.of(basis)
     options: dict[str, Any] = {"method": method, "sum_to_one": sum_to_one, "tol": tol, "most": max_iter}
     if matrix.is_tall:  # columns that are too long to be held: products with Q are added up row by row
-        H = weights_of_coordinates(atoms, matrix.products_with(atoms.Q).T, matrix.dtype, **options)
+        products = matrix.products_with(atoms.Q)
+        if not np.isfinite(products).all():
+            raise ValueError(
+                f"M has sums of entries that exceed the range of {products.dtype}: scale W and M."
+            )
+        H = weights_of_coordinates(atoms, products.T, matrix.dtype, **options)
         H = matrix.spread(H)
     else:
         H = matrix.map_columns(partial(weights_of_columns, atoms, **options), basis.shape[1], matrix.dtype)
@@ -125,45 +131,69 @@ def nnls(
 
 @dataclass(frozen=True, eq=False)
 class Atoms:
-    """The columns of W = QR: Q, and the columns of R divided by the largest entry, as rows."""
+    """The columns of W = QR: Q, and the columns of R divided by the largest entry, as rows.
+
+    QR has the columns of W divided by powers of two, if squares could leave the floating-point range.
+    """
 
     W: Floats
     Q: Floats
     rows: Floats
     unit: float
+    exponents: Ints
 
     @classmethod
     def of(cls, W: Floats) -> "Atoms":
         """Return the atoms of a dense W."""
-        Q, R = np.linalg.qr(W.astype(np.float64, copy=False))
+        scaled, powers = Dense(W.astype(np.float64, copy=False)).columns_in_range()
+        Q, R = np.linalg.qr(scaled.array)
         rows = np.ascontiguousarray(R.T)
         unit = largest(rows)
-        return cls(W, Q, rows / unit, unit)
+        return cls(W, Q, rows / unit, unit, powers)
 
 
 def weights_of_columns(atoms: Atoms, columns: InMemory, _start: int = 0, **options: Any) -> Floats:
     """Return the nonnegative weights of some columns, r × n, in their own type."""
+    columns, powers = columns.columns_in_range()
     coordinates = np.asarray(columns.inner(atoms.Q.astype(columns.dtype)), dtype=np.float64)
-    return weights_of_coordinates(atoms, coordinates, columns.dtype, **options)
+    return weights_of_coordinates(atoms, coordinates, columns.dtype, powers, **options)
 
 
 def weights_of_coordinates(
     atoms: Atoms,
     coordinates: Floats,
     dtype: np.dtype[Any],
+    powers: Ints | None = None,
     *,
     method: str = "exact",
     sum_to_one: bool = False,
     tol: float = 1e-8,
     most: int = 1000,
 ) -> Floats:
-    """Return the weights of columns, given by their inner products with Q (overwritten), n × r."""
-    if sum_to_one:
-        H = hull_weights(atoms.rows, coordinates / atoms.unit)
-    else:
-        height = largest(coordinates)
-        coordinates /= height
-        exact = method == "exact"
-        H = cone_weights(atoms.rows, coordinates) if exact else hals(atoms.rows, coordinates, tol, most)
-        H *= height / atoms.unit
-    return H.T.astype(dtype, order="C")
+    """Return the weights of columns, given by their inner products with Q (overwritten), n × r.
+
+    The columns were divided by 2 to the power of `powers`.
+    """
+    known = np.isfinite(coordinates.sum())  # columns in chunks are checked elsewhere
+    lifts = np.zeros(len(coordinates), dtype=np.intp) if powers is None else powers
+    with np.errstate(over="ignore", under="ignore"):
+        if sum_to_one:
+            top = int(atoms.exponents.max())
+            rows = np.ldexp(atoms.rows, (atoms.exponents - top)[:, None])
+            # What is so far away has the nearest atom in any case.
+            far = np.minimum(lifts - top, FAR)
+            H = hull_weights(rows, np.ldexp(coordinates / atoms.unit, far[:, None]))
+        else:
+            height = largest(coordinates)
+            coordinates /= height
+            exact = method == "exact"
+            H = cone_weights(atoms.rows, coordinates) if exact else hals(atoms.rows, coordinates, tol, most)
+            H *= height / atoms.unit
+            H = np.ldexp(H, lifts[:, None] - atoms.exponents)
+        found = H.T.astype(dtype, order="C")
+    if known and not np.isfinite(found).all():
+        raise ValueError(
+            f"W has columns so short beside those of M that weights exceed the range of {found.dtype}: "
+            "scale W or M."
+        )
+    return found

@@ -15,7 +15,13 @@ import numpy as np
 from scipy import sparse
 
 from sepnmf._typing import Floats, Ints, Seed
-from sepnmf._validation import check_generator, computing_dtype, negative_entries, not_finite
+from sepnmf._validation import (
+    check_generator,
+    computing_dtype,
+    has_not_finite,
+    negative_entries,
+    not_finite,
+)
 from sepnmf.matrix._checks import checked, checked_kind
 from sepnmf.matrix._columns import Columns
 from sepnmf.matrix._dense import InMemory
@@ -48,6 +54,7 @@ SAMPLE = 20_000  # columns of a random sample
 HELD = 16_000_000  # entries of columns that are held, at most: 128 MB, of which methods make copies
 JOINED = 16  # results that one task joins
 SAFE_SQUARES = 1e120  # squared norms beyond it, or below its inverse, need a scaling of the entries
+LARGEST_EXPONENT = 1023  # of a power of two
 PEEKS, PEEK = 8, 256  # places that are looked at before the first pass, and columns at each
 
 
@@ -275,7 +282,7 @@ class Chunked(Matrix):
         size = max(most, 0.0 if self.negative == "clip" else -least)
         if size == 0.0:
             raise ValueError("M is zero: there is no column to choose.")
-        exponent = int(np.frexp(size)[1])
+        exponent = min(int(np.frexp(size)[1]), LARGEST_EXPONENT)
         checked.changes = (methodcaller("divided_by_power_of_two", exponent), *self.changes)
         checked.scale = 2.0**exponent
         return checked, None
@@ -307,7 +314,7 @@ class Chunked(Matrix):
         widths = self.array.chunks[1]
         indices = np.concatenate([self.starts[k] + np.arange(min(PEEK, widths[k])) for k in places])
         columns = self.take(indices)
-        finite = columns if np.isfinite(columns.sum()) else np.nan_to_num(columns, posinf=0.0, neginf=0.0)
+        finite = np.nan_to_num(columns, posinf=0.0, neginf=0.0) if has_not_finite(columns) else columns
         return Held(indices, finite)
 
     def random_sample(self, rng: np.random.Generator) -> Ints:

@@ -53,6 +53,16 @@ def randomized_coordinates(array: Any, rows: int, rng: np.random.Generator) -> F
     return coordinates
 
 
+def longest_safe(dtype: np.dtype[Any]) -> float:
+    """Return the length of columns up to which, and down to whose inverse, squares stay in the range."""
+    return float(float(np.finfo(dtype).max) ** 0.4)
+
+
+def exponents(sizes: Any) -> Ints:
+    """Return the exponents e of the powers of two with 2^e ≤ size < 2^(e + 1); 0 for a zero."""
+    return np.where(np.asarray(sizes) > 0, np.frexp(sizes)[1] - 1, 0).astype(np.intp)
+
+
 @dataclass(frozen=True, eq=False)
 class Dense(Matrix):
     """A matrix in memory. Its array is used as it is, and never changed or copied without need.
@@ -179,10 +189,31 @@ class Dense(Matrix):
         """Return the matrix, divided by a power of two if squares could leave the floating-point range."""
         with np.errstate(over="ignore", under="ignore"):
             squares = self.squares
-        limit = float(np.finfo(self.dtype).max) ** 0.4
+        limit = longest_safe(self.dtype)
         if 1 / limit <= np.sqrt(squares.max()) <= limit or not np.count_nonzero(self.values):
             return self
-        return self.divided_by_power_of_two(int(np.floor(np.log2(float(np.abs(self.values).max())))))
+        return self.divided_by_power_of_two(int(exponents(np.abs(self.values).max())))
+
+    def columns_in_range(self) -> tuple[Self, Ints]:
+        """Return the columns, each divided by a power of two if squares could leave the range; the exponents.
+
+        All exponents are 0 where no column is too long or too short.
+        """
+        with np.errstate(over="ignore", under="ignore"):
+            squares = self.squares
+        limit = longest_safe(self.dtype) ** 2
+        if 1 / limit <= squares.min() and squares.max() <= limit:
+            return self, np.zeros(self.shape[1], dtype=np.intp)
+        largest = self.largest_entries()
+        powers = exponents(largest)
+        safe = (squares >= 1 / limit) & (squares <= limit)
+        if (safe | (largest == 0)).all():
+            return self, np.zeros(self.shape[1], dtype=np.intp)
+        return self.with_column_exponents(-powers), powers
+
+    def with_column_exponents(self, powers: Ints) -> Self:
+        """Return the matrix with each column multiplied with a power of two."""
+        return replace(self, array=np.ldexp(self.array, powers))
 
     def divided_by_power_of_two(self, exponent: int) -> Self:
         """Return the matrix divided by a power of two, which is noted in its scale."""
@@ -203,8 +234,10 @@ class Dense(Matrix):
     def normalised(self, kind: str) -> Self:
         if kind == "none":
             return self
-        sums = self.l1_norms
-        return replace(self.divided(np.where(sums > 0, sums, 1.0) ** POWERS[kind]), scale=1.0)
+        data, powers = self.columns_in_range()
+        sums, power = data.l1_norms, POWERS[kind]
+        by = np.where(sums > 0, sums, 1.0) ** power * np.exp2(powers * (power - 1.0))
+        return replace(data.divided(by), scale=1.0)
 
     # Products ----------------------------------------------------------------------------------------
 

@@ -45,6 +45,11 @@ def checked_lazy_array(M: Any) -> Any:
     if array.ndim != 2:
         raise ValueError(wrong_dimensions("M", 2, array.shape))
     check_real(array.dtype, "M")
+    if isinstance(array._meta, np.ma.MaskedArray):
+        raise ValueError(
+            "M is a Dask array of masked arrays: pass M.map_blocks(numpy.ma.filled, 0), and mask= with the "
+            "columns that have all their entries."
+        )
     if any(np.isnan(size) for size in array.shape):
         raise ValueError("M has chunks of unknown size: call M.compute_chunk_sizes() first.")
     if 0 in array.shape:

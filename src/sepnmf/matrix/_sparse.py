@@ -10,9 +10,11 @@ from scipy import sparse
 
 from sepnmf._typing import Floats, Ints
 from sepnmf.matrix._dense import Dense, randomized_coordinates, with_fixed_signs
+from sepnmf.matrix._lanczos import leading_eigenvectors
 
 # With a larger share of nonzeros, a matrix of less than 1 GB is decomposed faster as a dense one.
 DENSE_SHARE, DENSE_SIZE = 0.02, 125_000_000
+DENSE_WORK = 2**27  # multiplications of a decomposition that takes less than 0.1 s as a dense one
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +57,18 @@ class Sparse(Dense):
         return replace(self, array=sparse.csc_array((change(A.data), A.indices, A.indptr), shape=self.shape))
 
     def divided(self, by: Floats) -> "Sparse":
-        if np.ndim(by) == 0:
-            return replace(self, array=self.array / by)
-        return replace(self, array=sparse.csc_array(self.array @ sparse.diags_array(1 / by)))
+        with np.errstate(over="ignore", divide="ignore"):
+            inverse = 1 / np.asarray(by)
+        if np.isfinite(inverse).all() and inverse.min() >= np.finfo(inverse.dtype).tiny:
+            return self.with_values(lambda values: values * self.by_entry(inverse))
+        return self.with_values(lambda values: values / self.by_entry(np.asarray(by)))
+
+    def with_column_exponents(self, powers: Ints) -> "Sparse":
+        return self.with_values(lambda values: np.ldexp(values, self.by_entry(powers)))
+
+    def by_entry(self, numbers: Any) -> Any:
+        """Return a number for each stored entry, from one for each column, or one for all."""
+        return numbers if numbers.ndim == 0 else np.repeat(numbers, np.diff(self.array.indptr))
 
     def entries_where(self, wrong: Callable[[Any], Any]) -> Ints:
         entries = self.array.tocoo()
@@ -101,35 +112,26 @@ class Sparse(Dense):
         return np.asarray((vectors[:, kept].T @ W.inner(self)) / np.sqrt(values[kept, None]))
 
     def leading_left(self, k: int, centre: Floats | None = None) -> tuple[Floats, Floats]:
-        from scipy.sparse.linalg import svds
-
-        if k == min(self.shape):  # the answer is as large as M, so a dense copy costs nothing more
+        m, n = self.shape
+        if k == min(m, n) or m * n * min(m, n) <= DENSE_WORK:
             return super().leading_left(k, centre)
-        # ARPACK starts from this vector: a fixed one, so that the same M gives the same answer.
-        v0 = np.random.default_rng(0).standard_normal(min(self.shape))
-        U, sigma, _ = svds(self.array if centre is None else self.centred(centre), k, v0=v0)
-        return with_fixed_signs(U[:, ::-1]).astype(np.float64), sigma[::-1].astype(np.float64)
+        A = self.array.astype(np.float64)
+        middle = np.zeros(m) if centre is None else centre
 
-    def centred(self, centre: Floats) -> Any:
-        """Return M − centre·1ᵀ as an operator on vectors and matrices, for as an array it would be dense."""
-        from scipy.sparse.linalg import LinearOperator
+        def product(X: Floats) -> Floats:
+            return np.asarray(A @ X - np.multiply.outer(middle, X.sum(axis=0)))
 
-        A = self.array
+        def transposed_product(Y: Floats) -> Floats:
+            return np.asarray(A.T @ Y - middle @ Y)
 
-        def product(x: Floats) -> Floats:
-            return np.asarray(A @ x - np.multiply.outer(centre, x.sum(axis=0)))
-
-        def transposed_product(y: Floats) -> Floats:
-            return np.asarray(A.T @ y - centre @ y)
-
-        return LinearOperator(
-            A.shape,
-            dtype=A.dtype,
-            matvec=product,
-            matmat=product,
-            rmatvec=transposed_product,
-            rmatmat=transposed_product,
-        )
+        if m <= n:
+            U = leading_eigenvectors(lambda x: product(transposed_product(x)), m, k)
+        else:
+            U = np.linalg.qr(product(leading_eigenvectors(lambda x: transposed_product(product(x)), n, k)))[0]
+        # Products of products have lost the digits of small singular values; those of UᵀM have not.
+        R = np.asarray(np.linalg.qr(transposed_product(U), mode="r"))
+        turned, sigma, _ = np.linalg.svd(R.T)
+        return with_fixed_signs(U @ turned), sigma
 
     def leading_coordinates(self, rows: int, rng: np.random.Generator) -> Floats:
         m, n = self.shape

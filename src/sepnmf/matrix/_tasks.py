@@ -8,7 +8,7 @@ import numpy as np
 
 from sepnmf._parallel import SingleBLAS
 from sepnmf._typing import Floats, Ints
-from sepnmf._validation import computing_dtype, not_finite
+from sepnmf._validation import computing_dtype, has_not_finite, not_finite
 from sepnmf.matrix._dense import InMemory
 from sepnmf.matrix._passes import WIDEST, Block, Change, Reducer
 from sepnmf.matrix._reducers import first_position
@@ -53,11 +53,10 @@ def on_columns(
     used = np.arange(chunk.shape[1]) if mask is None else np.flatnonzero(mask[0])
     stored = as_in_memory(chunk if mask is None else chunk[:, used])
     first = block_info[0]["array-location"][1][0]
-    if not np.isfinite(stored.values.sum(dtype=np.float64)):
+    if has_not_finite(stored.values):
         found = stored.entries_where(lambda values: ~np.isfinite(values))
-        if len(found):
-            found[:, 1] = used[found[:, 1]]
-            raise ValueError(not_finite("M", len(found), first_position(found, first), " in a chunk"))
+        found[:, 1] = used[found[:, 1]]
+        raise ValueError(not_finite("M", len(found), first_position(found, first), " in a chunk"))
     rows, dtype = shape
     whole = np.full((rows, chunk.shape[1]), np.nan, dtype)
     width = max(WIDEST // stored.shape[0], 1)
@@ -84,7 +83,10 @@ def boxed(result: Any) -> Any:
 def join_boxes(reducers: tuple[Reducer[Any], ...], boxes: list[Any]) -> Any:
     """Return the results of several chunks as those of one."""
     by_reducer = zip(*(box[0, 0] for box in boxes), strict=True)
-    return boxed(tuple(reduce(each.join, found) for each, found in zip(reducers, by_reducer, strict=True)))
+    with np.errstate(all="ignore"):
+        return boxed(
+            tuple(reduce(each.join, found) for each, found in zip(reducers, by_reducer, strict=True))
+        )
 
 
 def take_from_chunk(block: Block, indices: Ints) -> Floats:

@@ -129,7 +129,8 @@ def dca(
     -----
     Cost: with q = min(m, n), an inner iteration is two products of 2qn² operations, and a projection onto
     Ω, several when the threshold has to be computed (p > 1), or tens of singular value decompositions of
-    order n (exact and "nuclear"). Memory: five n × n arrays, more for "nuclear" and for "projected".
+    order n (exact and "nuclear"; ten once a run has had 15 000). Memory: five n × n arrays, more for
+    "nuclear" and for "projected".
 
     When to use: to compare with the paper. For p = 1 the default start X₀ = I is already a critical
     point of the printed algorithm, and anchors differ from other columns only by small differences of the

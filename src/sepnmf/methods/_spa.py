@@ -23,7 +23,7 @@ from sepnmf.matrix import (
 )
 from sepnmf.methods._method import method
 from sepnmf.methods._working_set import Violations, WorkingSetChoice, choose_and_verify
-from sepnmf.selection import Selection, best_first
+from sepnmf.selection import Selection, best_first, in_units
 
 Normalize = Literal["none", "l1"]
 
@@ -58,7 +58,8 @@ class Complement:
 
     def __init__(self, M: InMemory, r: int, normalize: str) -> None:
         m, n = M.shape
-        self.M = M.in_range()
+        # Lengths do not matter after a division by norms, so that each column may have its own power of two.
+        self.M = M.columns_in_range()[0] if normalize == "l1" else M.in_range()
         self.scale, self.squares = self.M.scale, self.M.squares.copy()
         self.factors = np.ones(n)
         if normalize == "l1":
@@ -127,7 +128,7 @@ class Complement:
 
     def scores(self, anchors: list[int], tops: list[float], values: Floats) -> Floats:
         """Distances of the anchors when chosen, from the squares `tops`; of the others, from `values`."""
-        return ranked_scores(np.sqrt(np.maximum(values, 0.0)), anchors, np.sqrt(tops)) * self.scale
+        return in_units(ranked_scores(np.sqrt(np.maximum(values, 0.0)), anchors, np.sqrt(tops)), self.scale)
 
     def recompute(self, columns: Ints) -> None:
         """Compute the squared distances of these columns from the columns themselves."""
@@ -197,8 +198,7 @@ def spa_in_chunks(
     made: Projections = found.choice
     if len(made.anchors) < r:
         raise ValueError(rank_too_low(len(made.anchors), r))
-    scores = ranked_scores(roots(found.scores), made.anchors, np.sqrt(made.tops))
-    scores *= found.scale
+    scores = in_units(ranked_scores(roots(found.scores), made.anchors, np.sqrt(made.tops)), found.scale)
     return Selection(anchors=made.anchors, scores=scores, history=found.history)
 
 

@@ -34,7 +34,7 @@ from sepnmf.methods._subspace import (
     too_few_nonzero,
 )
 from sepnmf.methods._working_set import Violations, WorkingSetChoice, choose_and_verify
-from sepnmf.selection import Selection
+from sepnmf.selection import Selection, in_units
 
 ROUNDING = 1e-13  # relative; lengths that differ by less are the same
 
@@ -57,7 +57,7 @@ def vca_in_chunks(
     draws = check_generator(random_state).standard_normal((r, r))
     if r == 1:
         longest = choose_and_verify(M, partial(Projections.chosen, r=1, eps=M.eps))
-        lengths: Floats = np.sqrt(longest.scores) * longest.scale
+        lengths = in_units(np.sqrt(longest.scores), longest.scale)
         return Selection(anchors=longest.choice.anchors, scores=lengths, history=longest.history)
     M, seen = leading_spectrum(M, r)
     if seen.count < r:

@@ -137,7 +137,8 @@ def choose_and_verify(matrix: Chunked, choose: Callable[[Held], Choice]) -> Veri
     working_set = matrix.peek()
     certain = []
     while True:
-        choice = choose(working_set)
+        with np.errstate(over="ignore", invalid="ignore"):  # of entries that are scaled in a moment
+            choice = choose(working_set)
         matrix, results = matrix.checked_scan(choice)
         if results is None:  # the entries had to be scaled
             working_set = matrix.peek()

@@ -20,12 +20,13 @@ from sepnmf.matrix import (
     Part,
     as_matrix,
     column_blocks,
+    exponents,
 )
 from sepnmf.methods._method import method
 from sepnmf.methods._spa import Complement, ranked_scores, roots
 from sepnmf.methods._subspace import first_largest
 from sepnmf.methods._working_set import Violations, WorkingSetChoice, choose_and_verify
-from sepnmf.selection import Selection
+from sepnmf.selection import Selection, in_units
 
 Rule = Literal["max", "dist", "rand", "greedy"]
 
@@ -44,8 +45,7 @@ def xray_in_chunks(
     made: Rays = found.choice
     if len(made.anchors) < r:
         raise ValueError(too_few(len(made.anchors), r))
-    scores = ranked_scores(roots(found.scores), made.anchors, np.sqrt(made.tops))
-    scores *= found.scale
+    scores = in_units(ranked_scores(roots(found.scores), made.anchors, np.sqrt(made.tops)), found.scale)
     return Selection(anchors=made.anchors, scores=scores, history=found.history)
 
 
@@ -229,12 +229,16 @@ class Cone(Complement):
         return not self.explained(float(np.vdot(rest, rest)))
 
     def usefulness(self) -> tuple[Floats, Floats]:
-        """‖(ρ_iᵀM)₊‖₂ of each residual, and ‖(Pᵀm_j)₊‖₂ of each column."""
-        n = self.M.shape[1]
+        """‖(ρ_iᵀM)₊‖₂ of each residual, and ‖(Pᵀm_j)₊‖₂ of each column, in the same unit.
+
+        The unit is a power of two, so that squares of products stay in the floating-point range.
+        """
+        n, power = self.M.shape[1], -2 * int(exponents(self.longest))
         by_residual, by_column = np.zeros(n), np.zeros(n)
         for block in column_blocks(n, n):
             columns = np.arange(n)[block]
             product = np.maximum(self.M.times(self.residuals(columns).astype(self.M.dtype)), 0)
+            product = np.ldexp(product, power)
             by_residual[block] = np.einsum("ij,ij->i", product, product, dtype=np.float64)
             by_column += np.einsum("ij,ij->j", product, product, dtype=np.float64)
         return np.sqrt(by_residual), np.sqrt(by_column)

@@ -1,0 +1,112 @@
+"""Entries near the ends of the floating-point range: the same anchors, and finite numbers."""
+
+import dask.array as da
+import numpy as np
+import pytest
+from scipy import sparse
+
+import sepnmf
+from sepnmf.matrix import as_matrix
+from sepnmf.metrics import rae
+
+GREEDY = {
+    "spa": {},
+    "snpa": {},
+    "xray": {},
+    "xray dist": {"rule": "dist"},
+    "xray greedy": {"rule": "greedy"},
+    "vca": {"random_state": 0},
+    "ppi": {"random_state": 0},
+    "nfindr": {},
+    "preconditioned_spa": {},
+    "smoothed_spa": {},
+    "smoothed_vca": {"random_state": 0},
+}
+SCALES = {"huge": 2.0**1023, "near the root": 2.0**410, "small": 2.0**-900, "denormal": 2.0**-1074}
+# Whole numbers, so that multiples of the smallest denormal number are exact.
+M0 = np.array([[9.0, 0, 5, 3, 0, 4], [0, 8, 4, 4, 0, 1], [1, 1, 1, 1, 7, 3], [0, 0, 0, 0, 0, 1]])
+CONTAINERS = {
+    "dense": np.asarray,
+    "sparse": sparse.csr_array,
+    "chunks": lambda A: da.from_array(A, chunks=(2, 2)),
+}
+PAIRS = [
+    (method, container)
+    for method in GREEDY
+    for container in CONTAINERS
+    if (method, container) != ("smoothed_spa", "sparse") and not (" " in method and container == "chunks")
+]
+
+
+@pytest.mark.parametrize("r", [1, 3])
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize(("method", "container"), PAIRS)
+def test_the_scale_does_not_matter(method, container, scale, r):
+    name, options = method.split()[0], GREEDY[method]
+    # Of the largest numbers even sums of two overflow.
+    data = np.ldexp(M0 / 16, 4) if SCALES[scale] < 1 else M0 / 16
+    plain = sepnmf.select(CONTAINERS[container](data), r, name, **options)
+    scaled = sepnmf.select(CONTAINERS[container](data * SCALES[scale]), r, name, **options)
+    assert scaled.anchors.tolist() == plain.anchors.tolist()
+    assert np.isfinite(scaled.scores).all()
+    assert scaled.scores.max() > 0
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_weights_and_the_fit_do_not_depend_on_the_scale(container, scale):
+    data = M0 / 16 if SCALES[scale] > 1 else M0
+    M = CONTAINERS[container](data * SCALES[scale])
+    W = data[:, :2] * SCALES[scale]
+    for options in ({}, {"sum_to_one": True}, {"method": "hals"}):
+        expected = sepnmf.nnls(data[:, :2], data, **options)
+        np.testing.assert_allclose(np.asarray(sepnmf.nnls(W, M, **options)), expected, atol=1e-12)
+    assert rae(M, [0, 1]) == pytest.approx(rae(data, [0, 1]))
+
+
+def test_a_power_of_two_brings_the_largest_numbers_into_range():
+    largest = np.finfo(np.float64).max
+    scaled = as_matrix(np.full((2, 2), largest)).in_memory().in_range()
+    assert scaled.array.max() * scaled.scale == largest
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_normalised_columns_may_have_any_length(container):
+    lengths = 10.0 ** np.array([0, 300, -310, 150, -160, 5])
+    plain = sepnmf.spa(CONTAINERS[container](M0), 3, normalize="l1")
+    scaled = sepnmf.spa(CONTAINERS[container](M0 * lengths), 3, normalize="l1")
+    assert scaled.anchors.tolist() == plain.anchors.tolist()
+    np.testing.assert_allclose(scaled.scores, plain.scores, rtol=1e-6)
+
+
+def test_weights_of_columns_of_very_different_lengths():
+    W = np.array([[1e300, 0.0], [0.0, 1e-300]])
+    M = np.array([[1e300, 3.0], [0.3, 1e-305]])
+    np.testing.assert_allclose(sepnmf.nnls(W, M), [[1.0, 3e-300], [3e299, 1e-5]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_that_are_no_numbers_are_refused(dtype):
+    tiny, huge = np.finfo(dtype).tiny, np.finfo(dtype).max
+    with pytest.raises(ValueError, match=f"W has columns so short .* range of {np.dtype(dtype)}"):
+        sepnmf.nnls(np.array([[tiny]], dtype), np.array([[huge]], dtype))
+
+
+def test_weights_sum_to_one_however_far_the_data_are():
+    assert sepnmf.nnls([[1e-9]], [[1e7]], sum_to_one=True).tolist() == [[1.0]]
+    H = sepnmf.nnls([[1e-9, 2e-9]], [[1e7, -1e7, 1.25e-9, 1e300]], sum_to_one=True)
+    np.testing.assert_allclose(H, [[0, 1, 0.75, 0], [1, 0, 0.25, 1]], atol=1e-12)
+
+
+def test_what_is_orthogonal_to_the_hull_does_not_change_weights_that_sum_to_one():
+    H = sepnmf.nnls([[0.0, 0.0], [0.0, 1.0]], [[0.0, 1e8, 1e14], [0.3, 0.3, 0.3]], sum_to_one=True)
+    np.testing.assert_allclose(H, [[0.7] * 3, [0.3] * 3], atol=1e-12)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_sums_of_the_largest_numbers_of_both_signs_give_no_warning(container):
+    largest = np.finfo(np.float64).max
+    M = CONTAINERS[container](np.array([[largest, largest, -largest, -largest], [0, largest, 0, 0]]))
+    assert np.isfinite(np.asarray(sepnmf.nnls([[1.0, 0.0], [0.0, 1.0]], M))).all()
+    assert len(sepnmf.ppi(M, 2, negative="allow", random_state=0).anchors) == 2
+    assert len(sepnmf.AnchorSelector(2, method="spa", negative="allow").fit(M).anchor_indices_) == 2
