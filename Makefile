@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 MARK := $(VENV)/.installed-for
 
-.PHONY: help demo test lint docs format bench mutants clean
+.PHONY: help demo test lint docs format bench mutants faults clean
 
 help:
 	@echo "make demo     find the anchors of generated data: a table, a picture and a report"
@@ -14,24 +14,34 @@ help:
 	@echo "make format   apply the fixes and the formatting of ruff"
 	@echo "make bench    measure speed and report regressions (some minutes)"
 	@echo "make mutants  mutation tests: each mutated update must fail a test (slow)"
+	@echo "make faults   interrupt and kill commands, fill disks, damage files (ten minutes at most)"
 	@echo "make clean    remove the environment and everything that was built"
 
-# Reinstalled when pyproject.toml changes. The marker file is only written if the installation succeeds.
-$(MARK)-test: pyproject.toml
+# Reinstalled when pyproject.toml changes. A marker file is only written if the installation succeeds.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+
+$(MARK)-nothing:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sepnmf needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
 	@touch $@
 
+$(MARK)-demo: pyproject.toml | $(MARK)-nothing
+	$(INSTALL) ".[plot]"
+	@touch $@
+
+$(MARK)-test: pyproject.toml | $(MARK)-nothing
+	$(INSTALL) ".[test]"
+	@touch $@ $(MARK)-demo
+
 $(MARK)-lint: $(MARK)-test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(INSTALL) ".[dev]"
 	@touch $@
 
 $(MARK)-docs: $(MARK)-test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	$(INSTALL) ".[docs]"
 	@touch $@
 
-demo: $(MARK)-test
+demo: $(MARK)-demo
 	$(BIN)/sepnmf demo
 
 test: $(MARK)-test
@@ -55,6 +65,9 @@ bench: $(MARK)-test
 
 mutants: $(MARK)-test
 	$(BIN)/python tests/mutants.py
+
+faults: $(MARK)-test
+	$(BIN)/python fuzz/faults.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage build dist demo docs/_build docs/api docs/gallery docs/generated
