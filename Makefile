@@ -25,8 +25,9 @@ $(MARK)-nothing:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
+# Python compiles the modules that the demo imports; pip would compile all of them.
 $(MARK)-demo: pyproject.toml | $(MARK)-nothing
-	$(INSTALL) ".[plot]"
+	$(INSTALL) ".[plot]" --no-compile
 	@touch $@
 
 $(MARK)-test: pyproject.toml | $(MARK)-nothing

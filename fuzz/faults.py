@@ -478,6 +478,7 @@ def nobody(place: Place) -> None:
 INTERRUPTED = """
 import random, signal, sys, time
 import numpy as np
+import scipy.linalg  # its own BLAS
 import sepnmf
 from threadpoolctl import threadpool_info, threadpool_limits
 
