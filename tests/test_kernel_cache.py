@@ -4,6 +4,8 @@ import errno
 import importlib
 import os
 import pkgutil
+import subprocess
+import sys
 import tempfile
 
 import numpy as np
@@ -125,3 +127,25 @@ def test_all_kernels_have_this_cache():
         for name, kernel in vars(importlib.import_module(module.name)).items():
             if isinstance(kernel, Dispatcher):
                 assert isinstance(kernel._cache, Cache), f"{name}: decorate it with compiled()"
+
+
+def test_ctrl_c_while_numba_is_imported_does_no_harm():
+    """Numba that was imported in part cannot be used: "module 'numba' has no attribute 'core'"."""
+    code = """
+import random, signal, sepnmf
+def stop(*_):
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, stop)
+for moment in (0.1, 0.2, 0.3, 0.5):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, moment)
+        from sepnmf._kernels.descent import descend
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        pass
+import numpy as np
+from sepnmf._kernels.descent import descend
+assert descend(np.eye(2), np.ones((3, 2)), 1e-9, 10, np.zeros((3, 2))) == 0
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
