@@ -16,31 +16,9 @@ that compiles the kernels would run the first, and one that loads them from the 
 """
 
 import sys
-from _thread import start_new_thread
 from importlib import import_module
-from queue import SimpleQueue
 
-
-def import_whole(name: str) -> None:
-    """Import a package in a thread of its own, so that Ctrl-C ends the wait for it and not the import.
-
-    Numba that was imported in part cannot be used, and not be imported again, until the process ends.
-    """
-    ends: SimpleQueue[BaseException | None] = SimpleQueue()
-
-    def work() -> None:
-        try:
-            import_module(name)
-        except BaseException as error:
-            ends.put(error)
-        else:
-            ends.put(None)
-
-    start_new_thread(work, ())
-    error = ends.get()
-    if error is not None:
-        raise error
-
+from sepnmf._kernels._apart import apart
 
 if "numba" not in sys.modules:
-    import_whole("numba")
+    apart(lambda: import_module("numba"))

@@ -11,6 +11,7 @@ import stat
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from pickle import loads
@@ -23,8 +24,11 @@ from numba.core.caching import (
     _CacheLocator,
     _SourceFileBackedLocatorMixin,
 )
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
+
+from sepnmf._kernels._apart import apart
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -34,9 +38,18 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         kernel = njit(nogil=True, **options)(function)
         with suppress(RuntimeError, OSError):  # no folder can be written: every process compiles it
             kernel._cache = Cache(function)
+        if hasattr(kernel, "compile"):  # otherwise NUMBA_DISABLE_JIT is set
+            kernel.compile = partial(compile_apart, kernel.compile)
         return kernel
 
     return decorate
+
+
+def compile_apart(compile_kernel: Callable[[Any], Any], signature: Any) -> Any:
+    """Compile a kernel for a signature, or load it from the cache; Ctrl-C does not reach numba's work."""
+    if global_compiler_lock.is_locked():  # by this thread, for a kernel that calls this one
+        return compile_kernel(signature)
+    return apart(partial(compile_kernel, signature))
 
 
 class Temporary(_SourceFileBackedLocatorMixin, _CacheLocator):
