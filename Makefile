@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 MARK := $(VENV)/.installed-for
 
-.PHONY: help demo test lint docs format bench mutants fuzz clean
+.PHONY: help demo test lint docs format bench mutants fuzz faults clean
 
 help:
 	@echo "make demo     find the anchors of generated data: a table, a picture and a report"
@@ -15,24 +15,35 @@ help:
 	@echo "make bench    measure speed and report regressions (some minutes)"
 	@echo "make mutants  mutation tests: each mutated update must fail a test (slow)"
 	@echo "make fuzz     hostile matrices and files for SECONDS=600, half of it each, from SEED=0"
+	@echo "make faults   interrupt and kill commands, fill disks, damage files (ten minutes at most)"
 	@echo "make clean    remove the environment and everything that was built"
 
-# Reinstalled when pyproject.toml changes. The marker file is only written if the installation succeeds.
-$(MARK)-test: pyproject.toml
+# Reinstalled when pyproject.toml changes. A marker file is only written if the installation succeeds.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+
+$(MARK)-nothing:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sepnmf needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
 	@touch $@
 
+# Python compiles the modules that the demo imports; pip would compile all of them.
+$(MARK)-demo: pyproject.toml | $(MARK)-nothing
+	$(INSTALL) ".[plot]" --no-compile
+	@touch $@
+
+$(MARK)-test: pyproject.toml | $(MARK)-nothing
+	$(INSTALL) ".[test]"
+	@touch $@ $(MARK)-demo
+
 $(MARK)-lint: $(MARK)-test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(INSTALL) ".[dev]"
 	@touch $@
 
 $(MARK)-docs: $(MARK)-test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	$(INSTALL) ".[docs]"
 	@touch $@
 
-demo: $(MARK)-test
+demo: $(MARK)-demo
 	$(BIN)/sepnmf demo
 
 test: $(MARK)-test
@@ -64,6 +75,9 @@ fuzz: $(MARK)-test
 	@status=0; for kind in numeric files; do \
 		OPENBLAS_NUM_THREADS=1 $(BIN)/python fuzz/$$kind.py --seconds $$(($(SECONDS) / 2)) --seed $(SEED) || status=1; \
 	done; exit $$status
+
+faults: $(MARK)-test
+	$(BIN)/python fuzz/faults.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage build dist demo docs/_build docs/api docs/gallery docs/generated

@@ -1,7 +1,10 @@
 """The output folder: it is checked before the work, holds one run, and nothing of the user's is lost."""
 
+import errno
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
+from spectral.io import envi
 
 from sepnmf.cli import _output as outputs
 from sepnmf.cli._app import UserError
 from sepnmf.datasets import make_dirichlet
+from sepnmf.io._filling import reserve
 
 
 @pytest.fixture
@@ -339,3 +344,57 @@ def test_matplotlib_is_missed_before_the_work(here, sepnmf_says, reads_nothing, 
     code, _, err = sepnmf_says(*words)
     assert (code, err.count("\n")) == (2, 1)
     assert err.startswith("Matplotlib is needed to draw maps and is not installed")
+
+
+@pytest.mark.parametrize("file", ["scene.npy", "scene.hdr"])
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="the system cannot reserve space")
+def test_a_full_disk_is_one_line_and_the_last_run_is_kept(here, sepnmf_says, monkeypatch, file):
+    """A map of a file without its space on the disk would end the process by a signal."""
+    envi.save_image("scene.hdr", np.load("scene.npy").astype("f4"))
+    words = ("unmix", file, "-r", 3, "-m", "spa", "--out", "o")
+    assert sepnmf_says(*words)[0] == 0
+    before = {path.name: path.read_bytes() for path in Path("o").iterdir()}
+
+    def full(descriptor, start, size):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    code, _, err = sepnmf_says(*words)
+    assert code == 2
+    said = "o cannot be written: No space left on device. The results of an earlier run are kept."
+    assert err.splitlines()[-1] == said
+    assert "Traceback" not in err
+    assert {path.name: path.read_bytes() for path in Path("o").iterdir()} == before
+    assert not hidden(here)
+
+
+@pytest.mark.parametrize("reserves", [True, False])
+def test_a_file_is_given_all_its_space(tmp_path, monkeypatch, reserves):
+    file = tmp_path / "holes"
+    with file.open("wb") as stream:
+        stream.write(b"start")
+        stream.truncate(3_000_000)
+    if not reserves:
+        monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    reserve(file)
+    assert file.stat().st_size == 3_000_000
+    assert file.stat().st_blocks * 512 >= 3_000_000
+    assert file.read_bytes() == b"start".ljust(3_000_000, b"\0")
+
+
+def test_ctrl_c_while_a_failed_run_is_removed_leaves_nothing(here, monkeypatch):
+    rmtree = shutil.rmtree
+
+    def slow(path, **options):
+        os.kill(os.getpid(), signal.SIGINT)
+        rmtree(path, **options)
+
+    def fail():
+        with outputs.output(here / "o", ["*"]) as folder:
+            (folder / "part").touch()
+            monkeypatch.setattr(shutil, "rmtree", slow)
+            raise ValueError("failed")
+
+    with pytest.raises(ValueError, match="failed"):
+        fail()
+    assert not hidden(here)

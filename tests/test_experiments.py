@@ -97,6 +97,92 @@ def test_resuming_repeats_nothing(tmp_path):
     assert frame["square"].tolist() == [0, 1, 4, -1, 16, 25]
 
 
+def damaged_header(store):
+    store.write_bytes(b"garbage" * 1000)
+
+
+def damaged_page(store):
+    content = bytearray(store.read_bytes())
+    content[4096:] = b"x" * (len(content) - 4096)
+    store.write_bytes(content)
+
+
+def damaged_rows(store):
+    with sqlite3.connect(store) as connection:
+        connection.execute("UPDATE results SET rows = '[{' WHERE trial LIKE '%3%'")
+
+
+@pytest.mark.parametrize("damage", [damaged_header, damaged_page, damaged_rows])
+def test_a_damaged_store_is_one_sentence_and_is_kept(tmp_path, damage):
+    runner.reproduce([TOY], tmp_path)
+    store = tmp_path / runner.STORE
+    damage(store)
+    before = store.read_bytes()
+    manifest = (tmp_path / "paper/manifest.json").read_text()
+    with pytest.raises(OSError, match=r"results\.sqlite cannot be used \(.*\): it is damaged; move it away"):
+        runner.reproduce([TOY], tmp_path, resume=True)
+    assert store.read_bytes() == before
+    if damage is not damaged_rows:
+        assert (tmp_path / "paper/manifest.json").read_text() == manifest
+
+
+def test_a_store_that_is_locked_or_on_a_full_disk_is_one_sentence(tmp_path):
+    with Store(tmp_path / "s.sqlite") as store, sqlite3.connect(tmp_path / "s.sqlite") as other:
+        store.execute("PRAGMA busy_timeout = 10")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(OSError, match="another run uses it"):
+            store.add("e", {"a": 1}, [])
+        other.rollback()
+        store.execute("PRAGMA max_page_count = 4")
+        with pytest.raises(OSError, match="make room on the disk and go on with --resume"):
+            store.add("e", {"a": 1}, [{"x": "x" * 100_000}])
+
+
+@pytest.mark.parametrize("content", ["", "[", '{"command": 1}', "[1]", '[{"scale": "full"}]'])
+def test_a_damaged_manifest_is_one_sentence(tmp_path, content):
+    runner.reproduce([TOY], tmp_path)
+    (tmp_path / "paper/manifest.json").write_text(content)
+    with pytest.raises(ValueError, match=r"manifest\.json is damaged: move it away"):
+        runner.reproduce([TOY], tmp_path, resume=True)
+    assert (tmp_path / "paper/manifest.json").read_text() == content
+
+
+def test_a_damaged_table_is_one_sentence(sepnmf_says):
+    Path("o/paper").mkdir(parents=True)
+    Path("o/paper/geometry.parquet").write_bytes(b"PAR1 garbage PAR1")
+    code, _, err = sepnmf_says("reproduce", "--page", "--out", "o")
+    assert code == 2
+    assert "geometry.parquet is damaged" in err
+    assert err.count("\n") == 1
+
+
+def test_a_table_is_replaced_when_the_new_one_is_complete(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("old")
+    with pytest.raises(UnicodeEncodeError):
+        runner.write(path, "new\ud800")
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["table.csv"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
+def test_workers_end_with_a_killed_parent():
+    code = """
+import os, subprocess, sys
+child = "import time, sepnmf._parallel as p; p.end_with_parent(); print(1, flush=True); time.sleep(60)"
+worker = subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE)
+worker.stdout.readline()  # now it watches
+print(worker.pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+    parent = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    worker = int(parent.stdout)
+    end = time.monotonic() + 10
+    while Path(f"/proc/{worker}/stat").exists() and " Z " not in Path(f"/proc/{worker}/stat").read_text():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
 def test_data_that_are_not_there_are_one_sentence_and_the_rest_goes_on(tmp_path, monkeypatch):
     monkeypatch.delenv(loaders.VARIABLE, raising=False)
     said = []

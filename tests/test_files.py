@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import dask
 import h5py
@@ -984,3 +985,28 @@ def test_other_packed_files_and_folders_are_named(tmp_path):
         ValueError, match=r"is a folder, and none with counts of 10x \(matrix\.mtx\): name a file\."
     ):
         read(tmp_path)
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_an_envi_header_never_stands_beside_another_image(tmp_path, monkeypatch, steps):
+    """Also if the process ends after some of the steps that replace the two files."""
+    spectral_envi.save_image(str(tmp_path / "scene.hdr"), np.ones((4, 5, 6), "f4"))
+    scene, replace = read(tmp_path / "scene.hdr"), Path.replace
+    write_cube(tmp_path / "maps", np.ones((2, 20)), scene, ["a", "b"])
+    done = []
+
+    def some(path, target):
+        if len(done) == steps:
+            raise OSError("the process ends here")
+        done.append(target)
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", some)
+    with pytest.raises(OSError, match="ends here"):
+        write_cube(tmp_path / "maps", np.zeros((3, 20)), scene, ["a", "b", "c"])
+    assert [path.suffix for path in done] == [".img"] * steps
+    assert not (tmp_path / "maps.hdr").exists()
+    monkeypatch.setattr(Path, "replace", replace)
+    write_cube(tmp_path / "maps", np.zeros((3, 20)), scene, ["a", "b", "c"])
+    assert (read(tmp_path / "maps.hdr").M == 0).all()
+    assert not list(tmp_path.glob("*.part"))

@@ -1,23 +1,26 @@
 """Threads: the same answer for any number of them, and no trace left behind."""
 
+import _thread
 import importlib
 import os
 import pkgutil
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
 import joblib
 import numpy as np
 import pytest
+import scipy.linalg  # noqa: F401 - has a BLAS library of its own
 from numba.core.dispatcher import Dispatcher
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import sepnmf
 import sepnmf._kernels
-from sepnmf._parallel import SMALLEST, Workers, available_cores
+from sepnmf._parallel import SMALLEST, SingleBLAS, Workers, available_cores
 
 N = SMALLEST + 30  # large enough for threads
 
@@ -157,6 +160,55 @@ def test_an_error_in_a_thread_reaches_the_caller_and_blas_its_threads():
     with pytest.raises(RuntimeError, match="broken"), Workers(N, 2) as workers:
         workers.each(broken)
     assert blas_threads() == before
+
+
+def interrupted(function, moment):
+    """Call a function that Ctrl-C interrupts at a moment; return how many lines and calls there were."""
+    passed = 0
+
+    def trace(frame, event, _):
+        nonlocal passed
+        passed += 1
+        if passed == moment:
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    except KeyboardInterrupt:
+        return passed
+    finally:
+        sys.settrace(before)
+    return passed
+
+
+def in_a_context():
+    with SingleBLAS():
+        pass
+
+
+def with_workers():
+    with Workers(N, 2) as workers:
+        workers.each(lambda block: None)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in callbacks of ctypes
+@pytest.mark.parametrize("function", [in_a_context, with_workers])
+def test_blas_has_its_threads_back_and_ours_end_whenever_ctrl_c_comes(function):
+    """Including the first line of __exit__, and the lines between two libraries."""
+    with threadpool_limits(3, user_api="blas"):
+        before, threads = blas_threads(), _thread._count()
+        moments = interrupted(function, 0)
+        for moment in {*range(1, moments, 11), *range(moments - 150, moments)}:
+            interrupted(function, moment)
+            assert blas_threads() == before, f"moment {moment} of {moments}"
+            assert not SingleBLAS._inside
+    end = time.monotonic() + 10
+    while _thread._count() > threads:
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sepnmf.text import cooccurrence
     from sepnmf.tuning import RankEstimate, auto, estimate_rank, stability, tuned_admm
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # Where public names live that are not methods. Loaded on first use, so that `import sepnmf` is quick.
 _HOME = {

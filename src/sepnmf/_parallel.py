@@ -2,10 +2,13 @@
 
 import os
 import threading
+from _thread import start_new_thread
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import pairwise
-from typing import Any
+from queue import SimpleQueue
+from time import sleep
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,52 +31,112 @@ def available_cores() -> int:
     return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
 
 
+@cache  # one thread in a process
+def end_with_parent() -> None:
+    """End this process within a second of its parent: a killed parent cannot end its children."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(0.5)
+        os._exit(1)
+
+    start_new_thread(watch, ())
+
+
 class SingleBLAS:
     """Context manager that limits BLAS to one thread; may be entered by several Python threads.
 
     BLAS threads wait for work in a busy loop and would compete for the cores with the threads of `Workers`,
     which split matrix products among themselves. The limit is a property of the process, so the first thread
     to enter sets it and the last one to leave restores it.
+
+    Ctrl-C raises an exception anywhere, also in the first line of `__exit__` or in the middle of setting a
+    limit. So every step may be repeated, and a context that was not left is left when it is collected.
     """
 
-    _lock = threading.Lock()
-    _inside = 0
-    _limits: Any = None
+    _lock = threading.RLock()  # re-entrant: a context may be collected while another one is entered
+    _inside: ClassVar[set[int]] = set()
+    _before: ClassVar[list[tuple[Any, int]]] = []  # BLAS libraries and their numbers of threads
 
     def __enter__(self) -> None:
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import ThreadpoolController
 
         cls = SingleBLAS
-        with cls._lock:
-            if cls._inside == 0:
-                cls._limits = threadpool_limits(limits=1, user_api="blas")
-            cls._inside += 1
+        try:
+            with cls._lock:
+                cls._inside.add(id(self))
+                if len(cls._inside) == 1:
+                    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+                    cls._before = [(library, library.num_threads) for library in libraries]
+                    for library in libraries:
+                        library.set_num_threads(1)
+        except BaseException:
+            self.leave()
+            raise
 
     def __exit__(self, *_: object) -> None:
+        try:
+            self.leave()
+        except BaseException:
+            self.leave()
+            raise
+
+    def __del__(self) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        """Restore the numbers of threads if no other context is entered; do nothing if this one is not."""
         cls = SingleBLAS
         with cls._lock:
-            cls._inside -= 1
-            if cls._inside == 0:
-                cls._limits.restore_original_limits()
+            if cls._inside == {id(self)}:
+                cls.restore()
+            cls._inside.discard(id(self))
+
+    @classmethod
+    def restore(cls) -> None:
+        """Restore the numbers of threads."""
+        for library, threads in cls._before:
+            library.set_num_threads(threads)
+        cls._before = []
 
 
 def reset_after_fork() -> None:
     """Restore the limits in a child process, where the threads that set them do not exist."""
-    SingleBLAS._lock = threading.Lock()
-    if SingleBLAS._inside:
-        SingleBLAS._inside = 0
-        SingleBLAS._limits.restore_original_limits()
+    SingleBLAS._lock = threading.RLock()
+    SingleBLAS._inside.clear()
+    SingleBLAS.restore()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=reset_after_fork)
 
 
+Order = tuple[Callable[[int], None], int, "SimpleQueue[BaseException | None]"]
+
+
+def serve(orders: "SimpleQueue[Order | None]", ends: "SimpleQueue[None]") -> None:
+    """Run tasks until there is a None; answer each with the exception that it raised, or with None."""
+    while (order := orders.get()) is not None:
+        task, worker, answers = order
+        try:
+            task(worker)
+        except BaseException as error:
+            answers.put(error)
+        else:
+            answers.put(None)
+        del order, task, answers  # and the arrays that the task refers to
+    ends.put(None)
+
+
 class Workers:
     """Context manager with `n_jobs` threads for work on blocks of the rows or columns of n × n arrays.
 
     By default there are as many threads as cores, and a single one for small n. The threads are started on
-    entry and joined on exit; no thread pool is shared between calls or inherited by a forked process.
+    entry and end on exit; no thread pool is shared between calls or inherited by a forked process.
+
+    Threads and their queues are those of the interpreter, written in C. The conditions behind `threading` and
+    `concurrent.futures` may stay locked after Ctrl-C, and whoever waits for them then waits for ever.
 
     Attributes
     ----------
@@ -85,6 +148,8 @@ class Workers:
         0 … n − 1 in `count` parts: for matrix products, which are faster on wide blocks.
     """
 
+    _threads = 0
+
     def __init__(self, n: int, n_jobs: int | None = None) -> None:
         jobs = available_cores() if n_jobs is None else check_count(n_jobs, "n_jobs")
         cuts = [0, n] if n < SMALLEST else [*range(0, n, BLOCK), n]
@@ -92,30 +157,47 @@ class Workers:
         self.count = min(jobs, len(self.blocks))
         self.shares = [slice(n * k // self.count, n * (k + 1) // self.count) for k in range(self.count)]
         self.sums, self.total = np.zeros((len(self.blocks), 4)), np.zeros(4)
-        self._pool: ThreadPoolExecutor | None = None
+        self._orders: SimpleQueue[Order | None] = SimpleQueue()
+        self._ends: SimpleQueue[None] = SimpleQueue()
+        self._blas = SingleBLAS()
 
     def __enter__(self) -> "Workers":
         if self.count > 1:
-            self._pool = ThreadPoolExecutor(self.count - 1)
-            SingleBLAS().__enter__()
+            self._blas.__enter__()
+            for _ in range(1, self.count):
+                self._threads += 1
+                start_new_thread(serve, (self._orders, self._ends))
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
-            SingleBLAS().__exit__()
+    def __exit__(self, *error: object) -> None:
+        self._blas.__exit__()
+        threads = self._threads
+        self.dismiss()
+        for _ in range(threads):
+            self._ends.get()
+
+    def __del__(self) -> None:
+        self.dismiss()  # Ctrl-C may have come before the first line of __exit__
+
+    def dismiss(self) -> None:
+        """Let the threads end."""
+        while self._threads > 0:
+            self._orders.put(None)
+            self._threads -= 1
 
     def share(self, task: Callable[[int], None]) -> None:
         """Run task(0) in this thread and task(1), … in the others, and wait for all of them."""
-        if self._pool is None:
+        if not self._threads:
             for worker in range(self.count):
                 task(worker)
             return
-        others = [self._pool.submit(task, worker) for worker in range(1, self.count)]
+        answers: SimpleQueue[BaseException | None] = SimpleQueue()
+        for worker in range(1, self.count):
+            self._orders.put((task, worker, answers))
         task(0)
-        for other in others:
-            other.result()
+        for error in [answers.get() for _ in range(1, self.count)]:
+            if error is not None:
+                raise error
 
     def each(self, task: Callable[[slice], None]) -> None:
         """Run the task on every block."""

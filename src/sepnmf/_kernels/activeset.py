@@ -12,7 +12,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from sepnmf._kernels._compiled import compiled
 
 EPS = 2.0**-52
 
@@ -44,7 +45,7 @@ class Workspace(NamedTuple):
     dots: Any
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def orthogonalise(p, basis, v, dots):  # type: ignore[no-untyped-def]
     """Orthogonalise v against p rows of the basis, twice; write the coefficients to `dots` and return ‖v‖."""
     for k in range(p):
@@ -63,7 +64,7 @@ def orthogonalise(p, basis, v, dots):  # type: ignore[no-untyped-def]
     return math.sqrt(square)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def append(j, p, atoms, c, passive):  # type: ignore[no-untyped-def]
     """Make atom j the p-th of the passive set; return whether it is independent of the others."""
     P, basis, T, y, e = passive
@@ -85,7 +86,7 @@ def append(j, p, atoms, c, passive):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def solve(p, simplex, passive, z):  # type: ignore[no-untyped-def]
     """Write the least-squares solution on the passive set into z; return the multiplier of Σz = 1."""
     _, _, T, y, e = passive
@@ -105,7 +106,7 @@ def solve(p, simplex, passive, z):  # type: ignore[no-untyped-def]
     return mu
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def keep_positive(p, value, atoms, c, passive, h):  # type: ignore[no-untyped-def]
     """Remove the atoms of the passive set whose `value` is not positive; return the number of those kept."""
     kept = 0
@@ -120,7 +121,7 @@ def keep_positive(p, value, atoms, c, passive, h):  # type: ignore[no-untyped-de
     return kept
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def magnitude(c, h, lengths):  # type: ignore[no-untyped-def]
     """‖c‖ + Σ hⱼ‖aⱼ‖, to which the rounding error of c − Rh is proportional."""
     total = 0.0
@@ -132,7 +133,7 @@ def magnitude(c, h, lengths):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def is_optimal(simplex, atoms, c, h, residual, slopes):  # type: ignore[no-untyped-def]
     """Whether h is optimal to rounding: an exact fit, or slopes zero on its support and negative off it.
 
@@ -168,7 +169,7 @@ def is_optimal(simplex, atoms, c, h, residual, slopes):  # type: ignore[no-untyp
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def steepest(p, simplex, mu, atoms, c, passive, h, work):  # type: ignore[no-untyped-def]
     """Atom in whose weight the objective falls fastest, −1 if in none; h is the solution on P.
 
@@ -210,7 +211,7 @@ def steepest(p, simplex, mu, atoms, c, passive, h, work):  # type: ignore[no-unt
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def least_squares(vectors, C, simplex, H):  # type: ignore[no-untyped-def]
     """Solve for every row of C, starting from the rows of H and writing into them.
 

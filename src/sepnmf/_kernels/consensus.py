@@ -22,12 +22,11 @@ float64.
 
 import math
 
-from numba import njit
-
+from sepnmf._kernels._compiled import compiled
 from sepnmf._kernels.omega import SUMS, diagonal
 
 
-@njit(cache=True, nogil=True, forceinline=True, fastmath=SUMS)
+@compiled(forceinline=True, fastmath=SUMS)
 def row_above(A, C, E, w, scale, mix, tau):  # type: ignore[no-untyped-def]
     """Number and sum of the |b_j| above τ in a row."""
     a, c, d, e = mix
@@ -43,7 +42,7 @@ def row_above(A, C, E, w, scale, mix, tau):  # type: ignore[no-untyped-def]
     return count, total
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def count_above(point, mix, tau, lo, hi, sums):  # type: ignore[no-untyped-def]
     """Number and sum of the |b_ij| above τ."""
     A, C, E, t, w = point
@@ -60,7 +59,7 @@ def count_above(point, mix, tau, lo, hi, sums):  # type: ignore[no-untyped-def]
     sums[1] = total
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@compiled(fastmath=SUMS)
 def combine(point, mix, B, lo, hi, sums):  # type: ignore[no-untyped-def]
     """Write the rows of B, and into sums the sum of their squares."""
     A, C, E, t, w = point
@@ -81,7 +80,7 @@ def combine(point, mix, B, lo, hi, sums):  # type: ignore[no-untyped-def]
     sums[0] = total
 
 
-@njit(cache=True, nogil=True, forceinline=True, fastmath=SUMS)
+@compiled(forceinline=True, fastmath=SUMS)
 def row_square(A, C, E, w, scale, mix):  # type: ignore[no-untyped-def]
     """Sum of the b_j² in a row."""
     a, c, d, e = mix
@@ -94,7 +93,7 @@ def row_square(A, C, E, w, scale, mix):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def measure_rows(point, mix, lengths, lo, hi, sums):  # type: ignore[no-untyped-def]
     """Write the Euclidean norms of the rows of B."""
     A, C, E, t, w = point
@@ -106,7 +105,7 @@ def measure_rows(point, mix, lengths, lo, hi, sums):  # type: ignore[no-untyped-
         A[i, i], E[i, i] = own_a, own_e
 
 
-@njit(cache=True, nogil=True, forceinline=True, fastmath=SUMS)
+@compiled(forceinline=True, fastmath=SUMS)
 def advance_row(A, C, E, X, w, scale, mix, step):  # type: ignore[no-untyped-def]
     """`advance` on a row. A single loop, with three arrays to write, would not be vectorised."""
     a, c, d, e = mix
@@ -131,7 +130,7 @@ def advance_row(A, C, E, X, w, scale, mix, step):  # type: ignore[no-untyped-def
     return size, change, length, whole
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def advance(point, X, mix, step, lo, hi, sums):  # type: ignore[no-untyped-def]
     """One inner iteration: X ← the proximal map at B, C ← X + V/ρ₂, E ← X + S/ρ₃, t ← diagonal of P_Ω(E).
 
@@ -161,7 +160,7 @@ def advance(point, X, mix, step, lo, hi, sums):  # type: ignore[no-untyped-def]
     sums[3] = whole
 
 
-@njit(cache=True, nogil=True, forceinline=True, fastmath=SUMS)
+@compiled(forceinline=True, fastmath=SUMS)
 def row_gaps(X, C, E, w, scale, zeta, before, keep):  # type: ignore[no-untyped-def]
     """`compare` on a row."""
     zero = X.dtype.type(0)
@@ -175,7 +174,7 @@ def row_gaps(X, C, E, w, scale, zeta, before, keep):  # type: ignore[no-untyped-
     return to_z, to_w, moved
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def compare(point, X, zeta, before, keep, lo, hi, sums):  # type: ignore[no-untyped-def]
     """After an outer iteration: ‖X − Z‖², ‖X − W‖² and ‖X − before‖²; then before ← X if `keep` is true."""
     _, C, E, t, w = point

@@ -1,9 +1,9 @@
 """Coordinate descent for min ‖c − Rh‖ over h ≥ 0, for many right-hand sides."""
 
-from numba import njit
+from sepnmf._kernels._compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def descend(G, B, tol, max_iter, H):  # type: ignore[no-untyped-def]
     """Sweep over the entries of each row of H until none changes by more than `tol` times the largest.
 

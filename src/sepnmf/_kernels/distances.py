@@ -1,9 +1,9 @@
 """Distances of columns from nested subspaces, and squared lengths of columns."""
 
-from numba import njit
+from sepnmf._kernels._compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def contenders(P, squares, levels, doubt, left, flags):  # type: ignore[no-untyped-def]
     """Flag the columns whose squared distance from one of the subspaces may be at least its level.
 
@@ -22,7 +22,7 @@ def contenders(P, squares, levels, doubt, left, flags):  # type: ignore[no-untyp
             flags[j] |= left[j] + doubt * squares[j] >= levels[k]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def squared_lengths(X, bits, squares):  # type: ignore[no-untyped-def]
     """Compute the squared lengths of the columns of X, reading its contiguous rows once, four at a time.
 

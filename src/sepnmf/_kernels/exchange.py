@@ -10,7 +10,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from sepnmf._kernels._compiled import compiled
 
 DEPENDENT = 1e-12  # least squared distance of an atom from the span of the others, relative to its square
 ROUNDING = 1e-11  # slopes that are smaller, relative to the lengths, are taken for zero
@@ -59,7 +60,7 @@ class Candidates(NamedTuple):
     bound: Any  # upper bounds on the gain, see `gains`
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def append(row, square, dot, p, passive):  # type: ignore[no-untyped-def]
     """Add an atom to a passive set of size p, except for its index; return whether it is independent.
 
@@ -82,7 +83,7 @@ def append(row, square, dot, p, passive):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def back_substitute(p, passive, z):  # type: ignore[no-untyped-def]
     """Write the weights of the passive set, the solution of Lᵀz = y, into z."""
     _, L, y = passive
@@ -93,7 +94,7 @@ def back_substitute(p, passive, z):  # type: ignore[no-untyped-def]
         z[a] = value / L[a, a]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def keep_positive(p, value, G, b, h, passive):  # type: ignore[no-untyped-def]
     """Remove the atoms of the passive set whose `value` is not positive; return the number of those kept."""
     kept = 0
@@ -109,7 +110,7 @@ def keep_positive(p, value, G, b, h, passive):  # type: ignore[no-untyped-def]
     return kept
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def nonnegative(G, b, length, skip, h, passive, z, barred):  # type: ignore[no-untyped-def]
     """Solve for one column of this length from the support of h, without atom `skip`; return the size of P.
 
@@ -170,7 +171,7 @@ def nonnegative(G, b, length, skip, h, passive, z, barred):  # type: ignore[no-u
     return p
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def solve(G, B, squares, skip, H, E, lo, hi, sums):  # type: ignore[no-untyped-def]
     """Solve for rows lo … hi − 1 of B, from and into those of H; write the squared residuals into E."""
     r = G.shape[0]
@@ -184,7 +185,7 @@ def solve(G, B, squares, skip, H, E, lo, hi, sums):  # type: ignore[no-untyped-d
         E[j] = max(squares[j] - explained, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def gain_bound(slope, square, perp, rest):  # type: ignore[no-untyped-def]
     """Upper bound on the decrease of the squared residual `rest` of a column if a candidate joins the atoms.
 
@@ -199,7 +200,7 @@ def gain_bound(slope, square, perp, rest):  # type: ignore[no-untyped-def]
     return min(slope * slope / perp, rest) if perp > 0.0 else rest
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def gains(S, squares, perp, w, E, out):  # type: ignore[no-untyped-def]
     """Write into `out` upper bounds on the decrease of the objective if a candidate joins the atoms.
 
@@ -212,7 +213,7 @@ def gains(S, squares, perp, w, E, out):  # type: ignore[no-untyped-def]
             out[c] += w[j] * gain_bound(S[c, j], squares[c], perp[c], E[j])
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def passive_sets(G, B, H):  # type: ignore[no-untyped-def]
     """Passive sets of the solutions in the rows of H, with room for one more atom in each."""
     n, r = H.shape
@@ -235,7 +236,7 @@ def passive_sets(G, B, H):  # type: ignore[no-untyped-def]
     return PassiveSets(sizes, P, L, y)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def best_exchange(candidates, order, problem, solution, k, need):  # type: ignore[no-untyped-def]
     """Return the candidate that gains most in place of atom k, if its gain exceeds `need`; −1 if none does.
 

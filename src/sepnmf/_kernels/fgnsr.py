@@ -1,12 +1,11 @@
 """Fused step of an accelerated projected gradient method on Ω, for a block of rows."""
 
-from numba import njit
-
+from sepnmf._kernels._compiled import compiled
 from sepnmf._kernels.omega import diagonal
 from sepnmf._kernels.splitting import lengths
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def advance(first, iterates, G, beta, step, cost, w, sizes):  # type: ignore[no-untyped-def]
     """Write P_Ω(Y − step·G − diag(cost)), with Y = X + β(X − X_old), over X_old.
 

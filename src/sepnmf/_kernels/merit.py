@@ -9,10 +9,10 @@ the largest entry of row i and `used[i]` the number of its nonzeros.
 
 import math
 
-from numba import njit
+from sepnmf._kernels._compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def add_vertices(choice, t, V):  # type: ignore[no-untyped-def]
     """Add step t, in which vertex i = choice[j] was chosen for column j: v_ij += t.
 
@@ -33,7 +33,7 @@ def add_vertices(choice, t, V):  # type: ignore[no-untyped-def]
         peak[i] = max(peak[i], value[j, k])
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def row_sums(V, scale, total):  # type: ignore[no-untyped-def]
     """Write Σ_j exp(scale·(v_ij − peak_i)), over all n columns, into `total`."""
     index, value, count, peak, used = V
@@ -46,7 +46,7 @@ def row_sums(V, scale, total):  # type: ignore[no-untyped-def]
             total[i] += math.exp(scale * (value[j, k] - peak[i]))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def penalise(H, first, V, total, scale, lam, inner):  # type: ignore[no-untyped-def]
     """Add to H, at the nonzeros of V, the penalty's gradient less that at a zero of the same row.
 

@@ -6,14 +6,14 @@ In each row the diagonal entry t = x_ii is the only unknown: given t, the other 
 
 import math
 
-from numba import njit
+from sepnmf._kernels._compiled import compiled
 
 # Fast-math flags: sums may be reordered; NaN and infinity are respected. Functions with these flags, and
 # functions that call them, are inlined into kernels that call them (see `sepnmf._kernels`).
 SUMS = {"reassoc", "contract", "nsz"}
 
 
-@njit(cache=True, nogil=True, forceinline=True, fastmath=SUMS)
+@compiled(forceinline=True, fastmath=SUMS)
 def excess_sums(z, w, level):  # type: ignore[no-untyped-def]
     """Σ w_j z_j and Σ w_j² over the entries z_j above w_j·level.
 
@@ -28,7 +28,7 @@ def excess_sums(z, w, level):  # type: ignore[no-untyped-def]
     return top, bottom
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled(forceinline=True)
 def diagonal(z, own, w, own_w, cap, start):  # type: ignore[no-untyped-def]
     """Diagonal entry of the projection of a row onto its row of Ω, with x_ii ≤ cap.
 
@@ -51,7 +51,7 @@ def diagonal(z, own, w, own_w, cap, start):  # type: ignore[no-untyped-def]
     return t
 
 
-@njit(cache=True, nogil=True, forceinline=True, fastmath=SUMS)
+@compiled(forceinline=True, fastmath=SUMS)
 def clip_row(x, w, level):  # type: ignore[no-untyped-def]
     """Clip x to [0, w·level], in place.
 
@@ -73,7 +73,7 @@ def clip_row(x, w, level):  # type: ignore[no-untyped-def]
     return total, cut, squares, free
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def project(Z, shift, w, diag, out, lo, hi, sums):  # type: ignore[no-untyped-def]
     """Write rows lo … hi − 1 of P_Ω(Z − shift) into `out`; sums: Σ x_ij and its derivative in the shift."""
     total, slope = 0.0, 0.0
@@ -95,7 +95,7 @@ def project(Z, shift, w, diag, out, lo, hi, sums):  # type: ignore[no-untyped-de
     sums[1] = slope
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def capped_scaling(a, i, tau, w):  # type: ignore[no-untyped-def]
     """Root θ of (θ − 1)·ν(θ) = τ, where ν(θ) is the norm of the row (1, clip(a/θ, 0, u)).
 
@@ -136,7 +136,7 @@ def capped_scaling(a, i, tau, w):  # type: ignore[no-untyped-def]
     return 1.0 + excess, norm, rate / (norm + excess * rate)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def shrink_rows(A, tau, w, diag, out, lo, hi, sums):  # type: ignore[no-untyped-def]
     """Write rows lo … hi − 1 of argmin_V τ Σ_i ‖V_i:‖₂ + ½‖V − A‖² over Ω into `out`.
 

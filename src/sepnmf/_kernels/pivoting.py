@@ -6,10 +6,11 @@ A passive set (the entries of h that may be positive) is stored as an integer: b
 import math
 
 import numpy as np
-from numba import njit
+
+from sepnmf._kernels._compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def factor(G, P, p, L):  # type: ignore[no-untyped-def]
     """Write the Cholesky factor of G[P, P] into L, with the inverses of its diagonal on the diagonal."""
     for k in range(p):
@@ -24,7 +25,7 @@ def factor(G, P, p, L):  # type: ignore[no-untyped-def]
         L[k, k] = 1.0 / math.sqrt(square)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def solve(G, P, p, L, V):  # type: ignore[no-untyped-def]
     """Replace V = b[P] by the solution h on the passive set P[:p], in V[:p], and the other slopes Gh − b."""
     r, width = V.shape
@@ -53,7 +54,7 @@ def solve(G, P, p, L, V):  # type: ignore[no-untyped-def]
                 V[k, t] += f * V[i, t]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def pivot(G, B, sizes, tol, order, sets, H, width):  # type: ignore[no-untyped-def]
     """Solve on the passive sets of the columns in `order`, then exchange all entries with the wrong sign.
 

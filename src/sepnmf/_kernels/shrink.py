@@ -2,10 +2,10 @@
 
 import math
 
-from numba import njit
+from sepnmf._kernels._compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def log_root(log_kappa: float, p: float) -> float:
     """Logarithm of the root x of x + κ x^(p−1) = 1, for p > 1 and any κ > 0 (given as log κ).
 
@@ -24,7 +24,7 @@ def log_root(log_kappa: float, p: float) -> float:
     return u
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def shrink_power(a, gamma, p, out):  # type: ignore[no-untyped-def]
     """Write argmin_x γ (Σx)^p + ½‖x − a‖² over x ≥ 0 into `out` and return Σx, for a ≥ 0.
 

@@ -4,12 +4,11 @@ The multiplier of the inner loop is not stored: Z = D − V, where D = X + Z (wi
 point at which V was computed.
 """
 
-from numba import njit
-
+from sepnmf._kernels._compiled import compiled
 from sepnmf._kernels.omega import SUMS
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def combine(X, V, D, mix, out, lo, hi, sums):  # type: ignore[no-untyped-def]
     """Write x·X + v·(V − Z), Z = D − V, (x, v) = mix, into `out`."""
     x, v = mix
@@ -19,7 +18,7 @@ def combine(X, V, D, mix, out, lo, hi, sums):  # type: ignore[no-untyped-def]
             row[j] = x * Xi[j] + v * (2 * Vi[j] - Di[j])
 
 
-@njit(cache=True, nogil=True, forceinline=True, fastmath=SUMS)
+@compiled(forceinline=True, fastmath=SUMS)
 def lengths(x, y):  # type: ignore[no-untyped-def]
     """Σ (x_j − y_j)² and Σ x_j²."""
     zero = x.dtype.type(0)
@@ -30,7 +29,7 @@ def lengths(x, y):  # type: ignore[no-untyped-def]
     return gap, whole
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def advance(X, X_last, V, D, lo, hi, sums):  # type: ignore[no-untyped-def]
     """D ← X + Z, Z = D − V; sums: ‖X − X_last‖² and ‖X‖²."""
     gap, whole = 0.0, 0.0
@@ -45,7 +44,7 @@ def advance(X, X_last, V, D, lo, hi, sums):  # type: ignore[no-untyped-def]
     sums[1] = whole
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def compare(X, X_k, V, lo, hi, sums):  # type: ignore[no-untyped-def]
     """‖X − X_k‖² and ‖X − V‖²."""
     moved, apart = 0.0, 0.0

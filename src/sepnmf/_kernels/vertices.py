@@ -3,12 +3,12 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from sepnmf._kernels._compiled import compiled
 from sepnmf._kernels.exchange import Passive, nonnegative
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def weigh(G, B, squares, owner, H, E, lo, hi, sums):  # type: ignore[no-untyped-def]
     """h_j = e_k if column j is the anchor of vertex k = owner[j], else argmin_{h ≥ 0} hᵀGh − 2b_jᵀh.
 

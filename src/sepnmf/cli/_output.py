@@ -6,6 +6,7 @@ the folder belong to the user and stay where they are. A command that would over
 before it begins to work.
 """
 
+import errno
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ from pathlib import Path
 from sepnmf.cli._app import SHOWN_AS, UserError, command_line, versions
 
 MANIFEST = "run.json"
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 STAGED, REPLACED = "sepnmf-new", "sepnmf-old"  # in the names of hidden folders
 
 
@@ -48,13 +50,19 @@ def output(given: Path, writes: Sequence[str], reads: Sequence[Path] = ()) -> It
     try:
         yield target.staging
         publish(target)
+    except OSError as error:
+        if error.errno not in NO_SPACE:
+            raise
+        reason = f"{given} cannot be written: {error.strerror}. The results of an earlier run are kept."
+        raise UserError(reason) from None
     finally:
-        shutil.rmtree(target.staging, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
-        for parent in target.made:
-            with suppress(OSError):  # it is not empty: the run was complete
-                parent.rmdir()
+        with uninterrupted():
+            shutil.rmtree(target.staging, ignore_errors=True)
+            if lock is not None:
+                os.close(lock)
+            for parent in target.made:
+                with suppress(OSError):  # it is not empty: the run was complete
+                    parent.rmdir()
 
 
 # Before the work ---------------------------------------------------------------------------------------
@@ -234,7 +242,7 @@ def remove_run(folder: Path) -> None:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ignore Ctrl-C for the few renames that must happen together."""
+    """Ignore Ctrl-C for the few steps that must happen together."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

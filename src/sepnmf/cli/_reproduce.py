@@ -84,6 +84,11 @@ def reproduce(
     except KeyboardInterrupt:
         message = f"Interrupted. The results so far are in {out}: continue with --resume."
         raise UserError(message, INTERRUPTED) from None
+    except Exception as error:
+        if type(error).__module__.split(".")[0] not in ("optuna", "sqlalchemy"):
+            raise
+        message = f"{out / runner.SEARCHES} cannot be used ({error}): move it away or choose another --out."
+        raise UserError(message) from None
     if not frames:
         raise typer.Exit(INVALID_INPUT)
     report([out / f"{name}.md" for name in dict.fromkeys(experiment.page for experiment in chosen)])

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import distributions
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from sepnmf._parallel import available_cores
+from sepnmf._parallel import available_cores, end_with_parent
 from sepnmf.datasets._loaders import available
 from sepnmf.experiments.experiment import Experiment, Frame, Row, Scale
 from sepnmf.experiments.page import write_page
@@ -59,17 +60,18 @@ def reproduce(
     say
         Called with a line for the user, such as why an experiment is left out.
     """
-    notes = {}
-    for name in dict.fromkeys(experiment.page for experiment in experiments):
+    pages = list(dict.fromkeys(experiment.page for experiment in experiments))
+    for name in pages:
         (out / name).mkdir(parents=True, exist_ok=True)
-        own = [experiment.name for experiment in experiments if experiment.page == name]
-        notes[name] = begin_manifest(out / name, own, scale, jobs, workers)
-    frames = {}
+    notes, frames = {}, {}
     with Store(out / STORE) as store:
         if not resume and (store.experiments() or (out / SEARCHES).exists()):
             raise FileExistsError(f"{out} holds results: go on with --resume, or choose another --out.")
         if (kept := store.scale(scale)) != scale:
             raise FileExistsError(f"{out} holds {kept} results, not {scale} ones: choose another --out.")
+        for name in pages:
+            own = [experiment.name for experiment in experiments if experiment.page == name]
+            notes[name] = begin_manifest(out / name, own, scale, jobs, workers)
         for experiment in experiments:
             trouble = [line for name in experiment.data if (line := available(name))]
             if trouble:
@@ -104,7 +106,13 @@ def rewrite(experiments: Sequence[Experiment], out: Path) -> list[Path]:
     import pandas as pd
 
     tables = {experiment: out / experiment.page / f"{experiment.name}.parquet" for experiment in experiments}
-    sections = [(which, pd.read_parquet(path)) for which, path in tables.items() if path.exists()]
+    sections = []
+    for experiment, path in tables.items():
+        if path.exists():
+            try:
+                sections.append((experiment, pd.read_parquet(path)))
+            except (ValueError, OSError) as error:
+                raise ValueError(f"{path} is damaged ({error}): run the experiment again.") from None
     for experiment, frame in sections:
         write_figures(experiment, frame, out / experiment.page)
     pages = dict.fromkeys(experiment.page for experiment, _ in sections)
@@ -122,7 +130,8 @@ def write_sections(
     shown = [experiment for experiment, _ in own]
     missing = [experiment for experiment in wanted if experiment.page == name and experiment not in shown]
     path = out / f"{name}.md"
-    write(path, write_page(name, own, missing, runs(out / name)[-1]["command"]))
+    past = runs(out / name)
+    write(path, write_page(name, own, missing, past[-1]["command"] if past else command()))
     return path
 
 
@@ -138,7 +147,7 @@ def run_trials(
         searches = out / SEARCHES
         searches.mkdir(exist_ok=True)
         extra = {"folder": str(searches.resolve())}  # for workers elsewhere
-    calls = (delayed(run_one)(experiment.run, trial, extra) for trial in missing)
+    calls = (delayed(run_one)(experiment.run, trial, extra, os.getpid()) for trial in missing)
     # One at a time: a batch would be lost as a whole. Joblib's Dask takes all cores of a cluster whatever
     # n_jobs is, so that no more than this are handed out.
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
@@ -148,16 +157,22 @@ def run_trials(
         progress(experiment, done, total)
 
 
-def run_one(run: Callable[..., list[Row]], trial: Row, extra: dict[str, str]) -> tuple[Row, list[Row]]:
+def run_one(
+    run: Callable[..., list[Row]], trial: Row, extra: dict[str, str], parent: int
+) -> tuple[Row, list[Row]]:
     """One trial on one thread, so that neither its figures nor its seconds depend on the other jobs."""
+    if os.getppid() == parent:  # a worker of this machine
+        end_with_parent()
     with threadpool_limits(1):
         return trial, run(**trial, **extra)
 
 
 def write_results(experiment: Experiment, frame: Frame, folder: Path) -> None:
     """A tidy table as CSV and Parquet, the figures as SVG and PNG, and parameters that were found."""
-    frame.to_csv(folder / f"{experiment.name}.csv", index=False, float_format="%.6g")
-    frame.to_parquet(folder / f"{experiment.name}.parquet", index=False)
+    with whole(folder / f"{experiment.name}.csv") as new:
+        frame.to_csv(new, index=False, float_format="%.6g")
+    with whole(folder / f"{experiment.name}.parquet") as new:
+        frame.to_parquet(new, index=False)
     if experiment.best is not None:
         found = {"command": command(), "conditions": experiment.best(frame)}
         name = experiment.name.removeprefix("tune-")
@@ -171,8 +186,10 @@ def write_figures(experiment: Experiment, frame: Frame, folder: Path) -> None:
 
     with mpl.rc_context({"svg.hashsalt": "sepnmf"}):
         for name, figure in experiment.draw(frame).items():
-            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-            figure.savefig(folder / f"{name}.png", dpi=150)
+            with whole(folder / f"{name}.svg") as new:
+                figure.savefig(new, format="svg", metadata={"Date": None})
+            with whole(folder / f"{name}.png") as new:
+                figure.savefig(new, format="png", dpi=150)
 
 
 def begin_manifest(
@@ -209,14 +226,30 @@ def end_manifest(folder: Path, note: dict[str, Any]) -> None:
 def runs(folder: Path) -> list[dict[str, Any]]:
     """The runs in the manifest."""
     path = folder / MANIFEST
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    if not path.exists():
+        return []
+    try:
+        found = [dict(run) for run in json.loads(path.read_text(encoding="utf-8"))]
+        return [run | {"command": str(run["command"])} for run in found]
+    except (ValueError, TypeError, KeyError):
+        raise ValueError(f"{path} is damaged: move it away or choose another --out.") from None
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file at once: a kill leaves the old one or the new one."""
+    """Write a text file at once."""
+    with whole(path) as new:
+        new.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Yield a path to write to, which then replaces `path`: a kill leaves the old file or the new one."""
     new = path.with_name(f".{path.name}.new")
-    new.write_text(text, encoding="utf-8")
-    os.replace(new, path)
+    try:
+        yield new
+        os.replace(new, path)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def command() -> str:

@@ -2,11 +2,23 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from sepnmf.experiments.experiment import Frame, Row
+
+# What to do about an error of SQLite, by its code.
+DAMAGED = "it is damaged; move it away or choose another --out."
+ADVICE = {
+    sqlite3.SQLITE_BUSY: "another run uses it; wait for its end or choose another --out.",
+    sqlite3.SQLITE_LOCKED: "another run uses it; wait for its end or choose another --out.",
+    sqlite3.SQLITE_FULL: "make room on the disk and go on with --resume.",
+    sqlite3.SQLITE_IOERR: "make sure that the disk has room and works, and go on with --resume.",
+    sqlite3.SQLITE_CANTOPEN: "choose another --out.",
+    sqlite3.SQLITE_READONLY: "choose another --out.",
+}
 
 
 class Store:
@@ -26,14 +38,16 @@ class Store:
     """
 
     def __init__(self, path: Path) -> None:
-        self.connection = sqlite3.connect(path, isolation_level=None)
-        self.connection.execute("PRAGMA journal_mode = WAL")
-        self.connection.execute("PRAGMA synchronous = NORMAL")
-        self.connection.execute(
+        self.path = path
+        with self.explained():
+            self.connection = sqlite3.connect(path, isolation_level=None)
+        self.execute("PRAGMA journal_mode = WAL")
+        self.execute("PRAGMA synchronous = NORMAL")
+        self.execute(
             "CREATE TABLE IF NOT EXISTS results"
             " (experiment TEXT, trial TEXT, rows TEXT NOT NULL, PRIMARY KEY (experiment, trial))"
         )
-        self.connection.execute("CREATE TABLE IF NOT EXISTS scale (name TEXT PRIMARY KEY)")
+        self.execute("CREATE TABLE IF NOT EXISTS scale (name TEXT PRIMARY KEY)")
 
     def __enter__(self) -> Self:
         return self
@@ -41,15 +55,32 @@ class Store:
     def __exit__(self, *error: object) -> None:
         self.connection.close()
 
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Raise OSError with one sentence for an error of SQLite or of what is in the file."""
+        try:
+            yield
+        except (sqlite3.Error, ValueError) as error:
+            code = getattr(error, "sqlite_errorcode", -1) & 0xFF  # the other bits tell details
+            advice = ADVICE.get(code, DAMAGED)
+            raise OSError(f"{self.path} cannot be used ({error}): {advice}") from None
+
+    def execute(self, statement: str, values: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows."""
+        with self.explained():
+            return self.connection.execute(statement, values).fetchall()
+
     def add(self, experiment: str, trial: Row, rows: list[Row]) -> None:
         """Keep the rows of a trial."""
         values = (experiment, key(trial), json.dumps(rows))
-        self.connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", values)
+        self.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", values)
 
     def rows(self, experiment: str) -> dict[str, list[Row]]:
         """Rows by the trial's key."""
         query = "SELECT trial, rows FROM results WHERE experiment = ?"
-        return {trial: json.loads(rows) for trial, rows in self.connection.execute(query, (experiment,))}
+        found = self.execute(query, (experiment,))
+        with self.explained():
+            return {trial: json.loads(rows) for trial, rows in found}
 
     def missing(self, experiment: str, trials: Iterable[Row]) -> list[Row]:
         """Trials without a result."""
@@ -65,12 +96,12 @@ class Store:
 
     def scale(self, name: str) -> str:
         """The scale of the results in this file: `name`, if there are none yet."""
-        self.connection.execute("INSERT INTO scale SELECT ? WHERE NOT EXISTS (SELECT 1 FROM scale)", (name,))
-        return str(self.connection.execute("SELECT name FROM scale").fetchone()[0])
+        self.execute("INSERT INTO scale SELECT ? WHERE NOT EXISTS (SELECT 1 FROM scale)", (name,))
+        return str(self.execute("SELECT name FROM scale")[0][0])
 
     def experiments(self) -> set[str]:
         """Names of the experiments that have results."""
-        return {name for (name,) in self.connection.execute("SELECT DISTINCT experiment FROM results")}
+        return {name for (name,) in self.execute("SELECT DISTINCT experiment FROM results")}
 
 
 def key(trial: Row) -> str:

@@ -15,7 +15,7 @@ from sepnmf.io._arrays import stored_npy
 from sepnmf.io._containers import container_of, is_zarr
 from sepnmf.io._data import Data
 from sepnmf.io._envi import INTERLEAVES, axes_of, data_beside, number, read_header, stored_envi
-from sepnmf.io._filling import appended, fill, nodata_of, order_of, replacing, write_pixels
+from sepnmf.io._filling import appended, fill, fill_image, nodata_of, order_of, remove, replacing
 from sepnmf.io._geotiff import create_geotiff, opened, read_window
 from sepnmf.io._guards import harmless, needed
 from sepnmf.io._nodata import as_text
@@ -179,13 +179,14 @@ def write_envi(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
     if nodata is not None:
         fields["data ignore value"] = as_text(nodata)
     image, text = appended(target, ".img"), appended(target, ".hdr")
-    with replacing(image) as part, replacing(text) as part_of_text:
+    with replacing(text) as part_of_text, replacing(image) as part:  # the image is replaced first
         shape = (len(names), lines, samples)
         stored = Stored.in_order(str(part.resolve()), np.dtype("<f4"), shape, axes)
         with part.open("wb") as stream:
             stream.truncate(stored.nbytes)
-        fill(H, partial(write_pixels, stored, order_of(like), nodata))
+        fill_image(H, stored, order_of(like), nodata)
         envi.write_envi_header(str(part_of_text), fields)
+        remove(text)  # an earlier header never describes the new image
     return text
 
 
@@ -194,7 +195,7 @@ def write_geotiff(target: Path, H: Any, like: Data, names: Sequence[str]) -> Pat
     path, nodata = appended(target, ".tif"), nodata_of(like)
     with replacing(path) as part:
         stored = create_geotiff(part, like.file, like.require_image(), names, nodata)
-        fill(H, partial(write_pixels, stored, order_of(like), nodata))
+        fill_image(H, stored, order_of(like), nodata)
     return path
 
 
@@ -214,7 +215,7 @@ def write_npy(target: Path, H: Any, like: Data, _: Sequence[str]) -> Path:
         axes = "lsb" if like.image_shape else "bls"
         stored = Stored.in_order(str(part.resolve()), H.dtype, (r, lines, samples), axes, mapped.offset)
         del mapped
-        fill(H, partial(write_pixels, stored, order_of(like), None))
+        fill_image(H, stored, order_of(like), None)
     return path
 
 

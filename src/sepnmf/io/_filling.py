@@ -1,9 +1,12 @@
 """Files that are filled with columns of numbers as these are computed, and that appear when complete."""
 
+import errno
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +19,7 @@ from sepnmf.io._guards import needed
 from sepnmf.matrix import Stored, is_lazy
 
 NODATA = -9999.0  # of maps, if the value of the data may be a weight
+BLOCK = 2**20  # bytes of a file that are written at a time where the system cannot reserve them
 
 
 @contextmanager
@@ -69,6 +73,32 @@ def fill(H: Any, write: Callable[[int, Floats], None]) -> None:
 def write_chunk(write: Callable[[int, Floats], None], start: int, numbers: Floats) -> None:
     """Write one chunk; progress bars count the tasks of this name."""
     write(start, numbers)
+
+
+def fill_image(H: Any, stored: Stored, order: Literal["C", "F"], nodata: float | None) -> None:
+    """Write all pixels into a file that has its final size."""
+    reserve(Path(stored.file))
+    fill(H, partial(write_pixels, stored, order, nodata))
+
+
+def reserve(file: Path) -> None:
+    """Give a file all the space on the disk that its size promises, or raise OSError.
+
+    Pixels are written through a memory map, and the system ends a process that writes to a part of a map for
+    which the disk has no space.
+    """
+    size = file.stat().st_size
+    with file.open("r+b") as stream:
+        try:
+            os.posix_fallocate(stream.fileno(), 0, size)
+        except (AttributeError, OSError) as error:  # not on every system, nor on every file system
+            if isinstance(error, OSError) and error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+                raise OSError(error.errno, error.strerror, str(file)) from None
+            for start in range(0, size, BLOCK):
+                stream.seek(start)
+                block = stream.read(BLOCK)
+                stream.seek(start)
+                stream.write(block)
 
 
 def write_pixels(

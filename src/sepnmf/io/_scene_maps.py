@@ -12,7 +12,7 @@ from sepnmf._typing import Floats
 from sepnmf.io._containers import Item, container_of, open_zarr
 from sepnmf.io._conventions import coordinate, grid_mapping
 from sepnmf.io._data import Data
-from sepnmf.io._filling import appended, fill, order_of, replacing, write_pixels
+from sepnmf.io._filling import appended, fill, fill_image, order_of, replacing
 from sepnmf.io._guards import needed, without_warnings
 from sepnmf.io._scenes import image_dimensions, is_place
 from sepnmf.matrix import CHUNK, Stored, is_lazy
@@ -39,7 +39,7 @@ def write_netcdf(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path
         if offset is None:
             raise OSError(f"{part.name} was not created in one piece by this version of HDF5.")
         stored = Stored.in_order(str(part.resolve()), np.dtype(H.dtype), shape, "bls", offset)
-        fill(H, partial(write_pixels, stored, order_of(like), None))
+        fill_image(H, stored, order_of(like), None)
     return path
 
 

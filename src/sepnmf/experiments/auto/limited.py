@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from sepnmf._parallel import end_with_parent
 from sepnmf.datasets import make_dirichlet
 from sepnmf.experiments.auto.common import choose
 from sepnmf.experiments.auto.data import load
@@ -40,6 +41,7 @@ def select_apart(data: str, r: int, method: str, limit: float, memory: float) ->
 
 def child() -> None:
     """The other process: it writes the answer."""
+    end_with_parent()
     warnings.simplefilter("ignore")
     name, r, method, limit, memory = json.loads(sys.argv[1])
     try:

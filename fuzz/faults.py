@@ -1,0 +1,580 @@
+"""Commands under faults: interrupts, kills, full disks, read-only folders, damaged files, little memory.
+
+    python fuzz/faults.py --repeat 3 --seconds 600
+
+After each fault no half-written output is taken for a whole one, nothing that was there is lost, the message
+is one line, and nothing goes on running. Faults that this system or user cannot cause are named and left out.
+"""
+
+import argparse
+import functools
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SOURCE = Path(__file__).parents[1] / "src"
+NOBODY = 65534
+LONGEST = 120  # seconds of a command that is not interrupted
+PROMPT = 2.0  # seconds until an interrupted command has ended, and until its children have
+SHAPE = (40, 50, 12)  # lines, samples and bands of the image
+
+
+class Fell(Exception):
+    """Something that must hold does not."""
+
+
+class LeftOut(Exception):
+    """The fault cannot be caused here."""
+
+
+# Data and commands -------------------------------------------------------------------------------------
+
+
+def write_data(folder: Path) -> None:
+    """Write an image in several formats, a table, and texts."""
+    rng = np.random.default_rng(0)
+    lines, samples, bands = SHAPE
+    pure = rng.random((bands, 4)) + 0.1
+    weights = rng.dirichlet(np.ones(4) * 0.4, lines * samples).T
+    weights[:, :4] = np.eye(4)
+    cube = (pure @ weights + 0.001 * rng.random((bands, lines * samples))).T.reshape(SHAPE)
+    np.save(folder / "scene.npy", cube)
+    np.savez(folder / "scene.npz", cube=cube)
+    np.savetxt(
+        folder / "table.csv", cube.reshape(-1, bands)[:300].T, delimiter=",", header=",".join("x" * 300)
+    )
+    texts = folder / "texts"
+    texts.mkdir()
+    words = np.array([f"word{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"])
+    for number in range(30):
+        (texts / f"{number}.txt").write_text(" ".join(rng.choice(words[number % 3 * 8 :][:10], 60)))
+    from scipy.io import savemat
+
+    savemat(folder / "scene.mat", {"cube": cube})
+    with suppress(ImportError):
+        from spectral.io import envi
+
+        envi.save_image(str(folder / "scene.hdr"), cube.astype("f4"))
+    with suppress(ImportError):
+        import zarr
+
+        zarr.save_array(str(folder / "scene.zarr"), cube)
+    with suppress(ImportError):
+        import xarray
+
+        xarray.Dataset({"cube": (("y", "x", "band"), cube)}).to_netcdf(folder / "scene.nc", engine="h5netcdf")
+    with suppress(ImportError):
+        import rasterio
+
+        profile = {"driver": "GTiff", "dtype": "float64", "count": bands, "height": lines, "width": samples}
+        transform = rasterio.transform.from_origin(500, 500, 10, 10)
+        with rasterio.open(folder / "scene.tif", "w", transform=transform, **profile) as image:
+            image.write(cube.transpose(2, 0, 1))
+
+
+def commands(data: Path) -> dict[str, list[str]]:
+    """Return commands by their names; --out is added."""
+    return {
+        "select": ["select", f"{data}/table.csv", "-r", "4", "--axis", "columns", "--report"],
+        "unmix": ["unmix", f"{data}/scene.npy", "-r", "4"],
+        "compare": ["compare", f"{data}/table.csv", "-r", "3", "-m", "spa", "-m", "snpa"],
+        "topics": ["topics", f"{data}/texts", "-r", "3"],
+        "demo": ["demo"],
+    }
+
+
+REPRODUCE = ["reproduce", "geometry", "--quick", "--jobs", "2"]
+
+
+class Run:
+    """A command in a session of its own, so that its children can be found."""
+
+    def __init__(
+        self,
+        words: list[str],
+        env: dict[str, str] | None = None,
+        before: Callable[[], None] | None = None,
+        prefix: tuple[str, ...] = (sys.executable,),
+    ) -> None:
+        self.words = words
+        self.process = subprocess.Popen(
+            [*prefix, "-m", "sepnmf", *words],
+            env=os.environ | {"PYTHONPATH": str(SOURCE), "OPENBLAS_NUM_THREADS": "1"} | (env or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            preexec_fn=before,  # noqa: PLW1509 - there are no threads
+        )
+
+    def end(self, limit: float = LONGEST) -> tuple[int, str]:
+        """Wait for the end; return the exit code and the messages."""
+        try:
+            err = self.process.communicate(timeout=limit)[1]
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            err = self.process.communicate()[1]
+            raise Fell(f"still running after {limit:g} s: {err[-300:]}") from None
+        return self.process.returncode, err
+
+    def children(self) -> list[int]:
+        """Return the processes of the session that are alive."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                fields = path.read_text().rpartition(")")[2].split()
+                if fields[0] != "Z" and int(fields[3]) == self.process.pid:
+                    found.append(int(path.parent.name))
+        return found
+
+
+def run(words: list[str], **options: Any) -> tuple[int, str]:
+    """Run a command; return the exit code and the messages."""
+    return Run(words, **options).end()
+
+
+def must(holds: object, message: str) -> None:
+    """Raise Fell if something does not hold."""
+    if not holds:
+        raise Fell(message)
+
+
+def one_line(err: str, code: int, wanted: tuple[int, ...]) -> None:
+    """Check the exit code, and that there is no traceback; the last line is the message."""
+    must(code in wanted, f"exit code {code}: {err[-300:]}")
+    must("Traceback" not in err, f"a traceback: {err[-300:]}")
+    must(code == 0 or err.strip(), "no message")
+
+
+# What must hold of an output folder --------------------------------------------------------------------
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the files below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def check_run(folder: Path) -> None:
+    """Check that a folder has a complete run, or none."""
+    manifest = folder / "run.json"
+    if not manifest.exists():
+        must(not folder.exists() or set(os.listdir(folder)) <= {"notes.txt"}, "files without a manifest")
+        return
+    record = json.loads(manifest.read_text())
+    if not record["complete"]:
+        return  # it says so itself
+    for name in record["files"]:
+        path = folder / name
+        must(path.exists(), f"{name} is missing")
+        must(not name.endswith(".part"), f"{name} is left")
+        if name.endswith(".json"):
+            json.loads(path.read_text())
+        elif name.endswith(".npy"):
+            np.load(path)
+        elif name.endswith(".png"):
+            must(path.read_bytes()[-8:-4] == b"IEND", f"{name} is cut short")
+        elif name.endswith(".html"):
+            must(path.read_text().rstrip().endswith("</html>"), f"{name} is cut short")
+
+
+def left_over(folder: Path) -> list[str]:
+    """Return the hidden files beside a folder."""
+    return [path.name for path in folder.parent.iterdir() if path.name.startswith(".")]
+
+
+# Faults ------------------------------------------------------------------------------------------------
+
+FAULTS: dict[str, Callable[["Place"], None]] = {}
+
+
+class Place:
+    """A new folder for one repetition, and what all repetitions share."""
+
+    def __init__(self, folder: Path, data: Path, seed: str) -> None:
+        self.folder, self.data, self.random = folder, data, random.Random(seed)
+
+    def command(self) -> list[str]:
+        """Return one of the commands, with its output folder."""
+        return [*self.random.choice(list(commands(self.data).values())), "--out", str(self.folder / "o")]
+
+
+def fault(function: Callable[[Place], None]) -> Callable[[Place], None]:
+    """Add a fault to the list."""
+    FAULTS[function.__name__.replace("_", "-")] = function
+    return function
+
+
+@functools.cache
+def seconds_of(*words: str) -> float:
+    """Return how long a command takes."""
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        code, err = run([*words, "--out", f"{folder}/o"])
+    must(code == 0, f"{' '.join(words)} fails without a fault: {err[-300:]}")
+    return time.monotonic() - begin
+
+
+def signalled(place: Place, which: signal.Signals) -> tuple[Run, dict[str, bytes]]:
+    """Send a signal to a command at a random moment; its folder may have an earlier run and a user's file."""
+    words = place.command()
+    out = place.folder / "o"
+    if place.random.random() < 0.5:
+        must(run(words)[0] == 0, "it fails without a fault")
+        (out / "notes.txt").write_text("mine")
+    before = contents(out) if out.exists() else {}
+    started = Run(words)
+    time.sleep(place.random.uniform(0.2, seconds_of(*words[:-2])))
+    started.process.send_signal(which)
+    return started, before
+
+
+def check_signalled(place: Place, started: Run, before: dict[str, bytes]) -> None:
+    """Check the folder after a signal, and that the next run tidies up."""
+    out = place.folder / "o"
+    check_run(out)
+    now = contents(out) if out.exists() else {}
+    must("notes.txt" not in before or now.get("notes.txt") == b"mine", "a file of the user is lost")
+    must(set(before) <= set(now) or not before, f"lost: {set(before) - set(now)}")
+    must(run(started.words)[0] == 0, "the next run fails")
+    check_run(out)
+    must(not left_over(out), f"left beside the folder after the next run: {left_over(out)}")
+
+
+@fault
+def interrupt(place: Place) -> None:
+    """SIGINT at a random moment."""
+    started, before = signalled(place, signal.SIGINT)
+    sent = time.monotonic()
+    code, err = started.end()
+    waited = time.monotonic() - sent
+    if code not in (-signal.SIGINT, 1) or "sepnmf/cli" in err:  # otherwise Python itself had not started yet
+        one_line(err, code, (0, 130))
+    out = place.folder / "o"
+    must(code == 0 or not left_over(out), f"left beside the folder: {left_over(out)}")
+    must(waited < PROMPT or code == 0, f"ended {waited:.1f} s after the signal")
+    check_signalled(place, started, before)
+
+
+@fault
+def kill(place: Place) -> None:
+    """SIGKILL at a random moment."""
+    started, before = signalled(place, signal.SIGKILL)
+    started.end()
+    check_signalled(place, started, before)
+
+
+@fault
+def kill_reproduce(place: Place) -> None:
+    """SIGKILL of `reproduce`: its workers end too, and --resume gives the tables of an undisturbed run."""
+    out = place.folder / "o"
+    words = [*REPRODUCE, "--out", str(out)]
+    started = Run(words)
+    time.sleep(place.random.uniform(1, seconds_of(*REPRODUCE)))
+    started.process.kill()
+    # communicate() would wait for workers that hold the pipes
+    started.process.wait()
+    time.sleep(PROMPT)
+    must(not started.children(), "workers are still running")
+    code, err = run([*words, "--resume"])
+    one_line(err, code, (0,))
+    must(not [name for name in contents(out) if name.endswith(".new")], "a temporary file is left")
+
+
+@contextmanager
+def small_disk(folder: Path, size: int, *, read_only: bool = False) -> Iterator[Path]:
+    """Yield the folder of a file system of a few bytes."""
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], capture_output=True, check=False
+    )
+    if done.returncode:
+        raise LeftOut("a file system cannot be mounted by this user")
+    try:
+        if read_only:
+            subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@fault
+def full_disk(place: Place) -> None:
+    """A disk that is full at a random moment, in every format of maps."""
+    scenes = sorted(path for path in place.data.iterdir() if path.stem == "scene" and path.suffix != ".img")
+    scene = place.random.choice(scenes)
+    options = ["--shape", f"{SHAPE[0]}x{SHAPE[1]}"] if scene.suffix == ".npz" else []
+    words = ["unmix", str(scene), "-r", "4", "-m", "spa", *options, "--report"]
+    with small_disk(
+        place.folder / "disk", place.random.choice([16, 48, 96, 160, 240, 400, 700]) * 1024
+    ) as disk:
+        out = disk / "o"
+        code, err = run([*words, "--out", str(out)])
+        one_line(err, code, (0, 2))
+        check_run(out)
+        must(code == 0 or not left_over(out), f"left beside the folder: {left_over(out)}")
+        before = contents(out) if out.exists() else {}
+        (disk / "filler").write_bytes(b"")
+        with suppress(OSError), (disk / "filler").open("wb", buffering=0) as stream:
+            while True:
+                stream.write(bytes(4096))
+        code, err = run([*words, "--out", str(out)])
+        one_line(err, code, (2,))
+        must((contents(out) if out.exists() else {}) == before, "the last run has changed")
+
+
+@fault
+def full_disk_reproduce(place: Place) -> None:
+    """A disk that is full while experiments run; later they go on."""
+    with small_disk(place.folder / "disk", place.random.choice([8, 40, 80, 160]) * 1024) as disk:
+        out = disk / "o"
+        code, err = run([*REPRODUCE, "--out", str(out)])
+        one_line(err, code, (2,))
+        subprocess.run(["mount", "-o", "remount,size=50m", disk], check=True)
+        code, err = run([*REPRODUCE, "--out", str(out), "--resume"])
+        one_line(err, code, (0,))
+
+
+@fault
+def largest_file(place: Place) -> None:
+    """A limit on the size of files."""
+    size = place.random.choice([1000, 5000, 20_000, 60_000])
+    limit = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size))
+    code, err = run(place.command(), before=limit)
+    one_line(err, code, (0, 2))
+    check_run(place.folder / "o")
+    must(not left_over(place.folder / "o"), "left beside the folder")
+
+
+@fault
+def read_only(place: Place) -> None:
+    """A folder on a read-only file system."""
+    with small_disk(place.folder / "disk", 2**20, read_only=True) as disk:
+        words = place.random.choice([*commands(place.data).values(), REPRODUCE])
+        code, err = run([*words, "--out", str(disk / "o")])
+        one_line(err, code, (2,))
+
+
+@fault
+def damaged_store(place: Place) -> None:
+    """Damage to the store, the manifest or a table, and --resume."""
+    out = place.folder / "o"
+    words = [*REPRODUCE, "--out", str(out)]
+    must(run(words)[0] == 0, "it fails without a fault")
+    files = [out / "results.sqlite", out / "paper/manifest.json", *out.glob("paper/*.parquet")]
+    file = place.random.choice(files)
+    content = bytearray(file.read_bytes())
+    kind = place.random.choice(["empty", "cut", "garbage", "bytes", "locked"])
+    if kind == "locked":
+        with sqlite3.connect(out / "results.sqlite") as connection:
+            connection.execute("BEGIN EXCLUSIVE")
+            code, err = run([*words, "--resume"])
+            one_line(err, code, (0, 2))
+        return
+    if kind == "empty":
+        content = bytearray()
+    elif kind == "cut":
+        del content[place.random.randrange(len(content)) :]
+    elif kind == "garbage":
+        content = bytearray(place.random.randbytes(len(content)))
+    else:
+        for _ in range(20):
+            content[place.random.randrange(len(content))] = place.random.randrange(256)
+    file.write_bytes(content)
+    before = file.read_bytes()
+    code, err = run([*words, "--resume"])
+    one_line(err, code, (0, 2))
+    must(code == 0 or file.suffix == ".parquet" or file.read_bytes() == before, f"{file.name} was changed")
+    code, err = run(["reproduce", "--page", "--out", str(out)])
+    one_line(err, code, (0, 2))
+
+
+@fault
+def two_runs(place: Place) -> None:
+    """Two runs on one folder at the same time."""
+    words = place.command()
+    first, second = Run(words), Run(words)
+    codes = [one[0] for one in (first.end(), second.end())]
+    must(0 in codes and set(codes) <= {0, 2}, f"exit codes {codes}")
+    check_run(place.folder / "o")
+    must(not left_over(place.folder / "o"), "left beside the folder")
+
+
+@fault
+def little_memory(place: Place) -> None:
+    """A limit on the memory of the process."""
+    size = place.random.randrange(500, 2500) * 2**20
+    limit = functools.partial(resource.setrlimit, resource.RLIMIT_AS, (size, size))
+    code, err = run(place.command(), before=limit)
+    must(code in (0, 1, 2) or "emory" in err, f"exit code {code}: {err[-300:]}")
+    check_run(place.folder / "o")
+
+
+@fault
+def cold_cache(place: Place) -> None:
+    """Eight processes that compile the same kernels into one empty cache, which is then damaged."""
+    cache = place.folder / "cache"
+    env = {"NUMBA_CACHE_DIR": str(cache)}
+    words = ["select", f"{place.data}/table.csv", "-r", "4", "-m", "merit", "--axis", "columns"]
+    runs = [Run([*words, "--out", str(place.folder / f"o{k}")], env) for k in range(8)]
+    for one in runs:
+        one_line(*reversed(one.end(3 * LONGEST)), (0,))
+    answers = {(place.folder / f"o{k}/weights.csv").read_bytes() for k in range(8)}
+    must(len(answers) == 1, "the answers differ")
+    files = [path for path in cache.rglob("*") if path.is_file()]
+    must(files, "nothing was cached")
+    for file in place.random.sample(files, len(files) // 2):
+        file.write_bytes(place.random.choice([b"", place.random.randbytes(3000)]))
+    for name in ("o0", "o1"):
+        code, err = run([*words, "--out", str(place.folder / name)], env=env)
+        one_line(err, code, (0,))
+    must((place.folder / "o1/weights.csv").read_bytes() in answers, "another answer after the damage")
+
+
+@fault
+def nobody(place: Place) -> None:
+    """A user without a home or a writable installation: every command."""
+    if os.getuid() != 0 or not shutil.which("setpriv"):
+        raise LeftOut("needs root and setpriv")
+    prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    for python in (sys.executable, f"/usr/bin/python{version}", f"/usr/local/bin/python{version}"):
+        if not subprocess.run([*prefix, python, "-c", ""], capture_output=True, check=False).returncode:
+            break
+    else:
+        raise LeftOut(f"no Python {version} that another user may run")
+    site = sysconfig.get_paths()["purelib"]
+    temporary = place.folder / "tmp"
+    for folder in (place.folder.parent, place.folder):
+        folder.chmod(0o755)
+    temporary.mkdir()
+    out = place.folder / "out"
+    out.mkdir()
+    for folder in (out, temporary):
+        os.chown(folder, NOBODY, NOBODY)
+    env = {"HOME": "/nonexistent", "PYTHONPATH": f"{SOURCE}:{site}", "PYTHONDONTWRITEBYTECODE": "1"}
+    env["TMPDIR"] = str(place.random.choice([temporary, "/nonexistent"]))
+    name, words = place.random.choice([*commands(place.data).items()])
+    code, err = run([*words, "--out", str(out / "o")], env=env, prefix=(*prefix, python))
+    one_line(err, code, (0,))
+    must((out / "o/run.json").exists(), f"{name} wrote nothing")
+
+
+INTERRUPTED = """
+import random, signal, sys, time
+import numpy as np
+import scipy.linalg  # its own BLAS
+import sepnmf
+from threadpoolctl import threadpool_info, threadpool_limits
+
+def threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+seed, times = map(int, sys.argv[1:])
+rng = random.Random(seed)
+M, _ = sepnmf.datasets.make_dirichlet(0.05, m=30, n=260, r=5, random_state=seed)
+names = ["auto", "merit", "fgnsr", "snpa"]
+threadpool_limits(3, user_api="blas")
+before = threads()
+want, took = {}, {}
+for name in names:
+    for _ in range(2):  # the first call compiles
+        begin = time.monotonic()
+        want[name] = sepnmf.select(M, 5, name, negative="allow").anchors.tolist()
+        took[name] = time.monotonic() - begin
+signal.signal(signal.SIGALRM, interrupt)
+hits = 0
+for k in range(times):
+    name = rng.choice(names)
+    moment = rng.uniform(1e-4, took[name])
+    begin = time.monotonic()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, moment)
+        sepnmf.select(M, 5, name, negative="allow")
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        hits += 1
+    late = time.monotonic() - begin - max(moment, took[name])
+    assert threads() == before, f"{name}: BLAS has {threads()} threads, not {before}"
+    assert late < 2, f"{name}: {late:.1f} s late"
+for name, anchors in want.items():
+    assert sepnmf.select(M, 5, name, negative="allow").anchors.tolist() == anchors, f"{name}: another answer"
+print(hits)
+"""
+
+
+@fault
+def interrupts_in_python(place: Place) -> None:
+    """Exceptions at 100 random moments of methods: BLAS keeps its threads, the answers stay the same."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(place.random.randrange(1000)), "100"],
+        env=os.environ | {"PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        timeout=5 * LONGEST,
+        check=False,
+    )
+    must(done.returncode == 0, done.stderr[-500:])
+
+
+# All of them -------------------------------------------------------------------------------------------
+
+
+def main() -> int:
+    """Cause the faults in turn, until each had its repetitions or the time is over."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--repeat", type=int, default=3, help="repetitions of each fault (3)")
+    parser.add_argument("--seconds", type=float, default=600, help="no repetition begins later (600)")
+    parser.add_argument("--seed", type=int, default=0, help="of the random moments (0)")
+    parser.add_argument("--only", nargs="+", choices=list(FAULTS), help="some of the faults")
+    given = parser.parse_args()
+    names, end = given.only or list(FAULTS), time.monotonic() + given.seconds
+    counts, left_out, fell = dict.fromkeys(names, 0), {}, []
+    with tempfile.TemporaryDirectory(prefix="sepnmf-faults-") as root:
+        data = Path(root, "data")
+        data.mkdir()
+        write_data(data)
+        for repetition in range(given.repeat):
+            for name in names:
+                if time.monotonic() > end or name in left_out:
+                    continue
+                folder = Path(root, f"{name}-{repetition}")
+                folder.mkdir()
+                try:
+                    FAULTS[name](Place(folder, data, f"{given.seed} {name} {repetition}"))
+                except LeftOut as reason:
+                    left_out[name] = str(reason)
+                    continue
+                except Fell as reason:
+                    fell.append(f"{name} {repetition}: {' '.join(str(reason).split())}")
+                    print(f"fell: {fell[-1]}", flush=True)
+                counts[name] += 1
+                shutil.rmtree(folder, ignore_errors=True)
+    for name in names:
+        failures = sum(line.startswith(f"{name} ") for line in fell)
+        print(f"{name:22} {left_out.get(name) or f'{counts[name]} times, {failures} fell'}")
+    return bool(fell) or not any(counts.values())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
