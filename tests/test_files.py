@@ -602,7 +602,6 @@ def test_an_unknown_ending_lists_the_known(tmp_path):
         ("h5py", "a.mat"),
         ("spectral", "a.hdr"),
         ("dask", "a.npy"),
-        ("zarr", "a.zarr"),
         ("rasterio", "a.tif"),
         ("h5py", "a.nc"),
         ("xarray", "b.nc"),
@@ -611,7 +610,6 @@ def test_an_unknown_ending_lists_the_known(tmp_path):
 def test_a_missing_library_is_named(tmp_path, monkeypatch, library, name):
     save_hdf5(tmp_path / "a.mat", False, A=M)
     np.save(tmp_path / "a.npy", M)
-    (tmp_path / "a.zarr").mkdir()
     (tmp_path / "b.nc").write_bytes(b"CDF\x01")
     for path in ("a.parquet", "a.hdr", "a.tif", "a.nc"):
         (tmp_path / path).write_text("anything")

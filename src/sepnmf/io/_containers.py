@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepnmf.io._guards import check_claim, needed, parsing, text_of
+from sepnmf.io._zarr import ZarrArray, arrays_in, has_metadata, open_zarr
 from sepnmf.matrix import native
 
 DEEPEST, MOST = 16, 10_000  # levels of groups, and arrays, of a file
-ZARR_METADATA = ("zarr.json", ".zarray", ".zgroup")
 
 
 @dataclass(frozen=True)
@@ -200,43 +200,30 @@ class Zarr(Container):
 
     def items(self) -> dict[str, Item]:
         """Return all arrays of a group; an array has the empty name."""
-        root = open_zarr(self.file)
-        found: dict[str, Item] = {}
-
-        def walk(group: Any, path: str, depth: int) -> None:
-            for name, array in sorted(group.arrays()):
-                if len(found) >= MOST:
-                    raise ValueError(f"it has more than {MOST} arrays")
-                found[path + name] = self.describe(array, path + name)
-            for name, inner in sorted(group.groups()) if depth < DEEPEST else ():
-                walk(inner, f"{path}{name}/", depth + 1)
-
         with parsing(self.file, self.kind):
-            if hasattr(root, "dtype"):
+            root = open_zarr(self.file)
+            if isinstance(root, ZarrArray):
                 return {"": self.describe(root, "")}
-            walk(root, "", 0)
-            found[""] = Item("", (), np.dtype("V"), attrs=attributes(dict(root.attrs)))
+            found = {name: self.describe(array, name) for name, array in arrays_in(self.file).items()}
+            found[""] = Item("", (), np.dtype("V"), attrs=attributes(root))
         return found
 
-    def describe(self, array: Any, name: str) -> Item:
+    def describe(self, array: ZarrArray, name: str) -> Item:
         """Return what is known of an array."""
         return Item(
             name=name,
-            shape=tuple(map(int, array.shape)),
-            dtype=np.dtype(array.dtype),
-            dims=dimensions_of(array),
-            attrs=attributes(dict(array.attrs)),
-            chunks=tuple(map(int, array.chunks)),
+            shape=array.shape,
+            dtype=array.dtype,
+            dims=array.dims,
+            attrs=attributes(array.attrs),
+            chunks=array.chunks,
             fill=array.fill_value,
         )
 
     @contextmanager
     def opened(self, name: str) -> Iterator[Any]:
-        """Open an array; refuse one that would be unpickled."""
-        found = open_zarr(self.file)
-        array = found[name] if name else found
-        check_codecs(array, self.file)
-        yield array
+        """Open an array."""
+        yield open_zarr(self.file / name)
 
     def read_part(self, name: str, axes: str, lines: slice, samples: slice) -> NDArray[Any]:
         """Read pixels; chunks of different samples are read one after another, not in memory together."""
@@ -258,41 +245,6 @@ class Zarr(Container):
 def is_zarr(path: Path) -> bool:
     """Return whether a path is a Zarr array or group, possibly inside another group."""
     return path.suffix.lower() == ".zarr" or has_metadata(path)
-
-
-def has_metadata(path: Path) -> bool:
-    """Return whether a folder contains the metadata of a Zarr array or group."""
-    return any((path / name).is_file() for name in ZARR_METADATA)
-
-
-def open_zarr(file: Path, mode: str = "r") -> Any:
-    """Open the array or the group in a folder; an array that would be unpickled is refused."""
-    zarr = needed("zarr")
-    with parsing(file, Zarr.kind):
-        found = zarr.open(str(file), mode=mode)
-    if not isinstance(found, zarr.Group):
-        check_codecs(found, file)
-    return found
-
-
-def check_codecs(array: Any, file: Path) -> None:
-    """Refuse an array whose chunks are pickles."""
-    with parsing(file, Zarr.kind):
-        # In version 2 of the package zarr, an array has one compressor.
-        compressors = array.compressors if hasattr(array, "compressors") else (array.compressor,)
-        codecs = [*(array.filters or ()), *(compressors or ())]
-    if any("pickle" in str(getattr(codec, "codec_id", codec)).lower() for codec in codecs):
-        raise ValueError(f"{file.name} contains pickles, which sepnmf never unpickles: save plain numbers.")
-
-
-def dimensions_of(array: Any) -> tuple[str, ...] | None:
-    """Return the names of the dimensions of an array; None if it has none."""
-    names = getattr(getattr(array, "metadata", None), "dimension_names", None)
-    if names is None:
-        names = dict(array.attrs).get("_ARRAY_DIMENSIONS")
-    if not isinstance(names, (list, tuple)) or len(names) != len(array.shape):
-        return None
-    return tuple("" if name is None else str(name) for name in names)
 
 
 def container_of(file: Path) -> Container:

@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from stat import S_ISREG
+from typing import IO, Any
 
 FORMULA = ("=", "+", "-", "@")  # what formulas of spreadsheets begin with
 
@@ -59,6 +60,18 @@ def is_as_large(file: Path, nbytes: int) -> bool:
         if found >= nbytes:
             return True
     return False
+
+
+def open_regular(file: Path) -> IO[bytes]:
+    """Open a file; refuse what is none, such as a pipe or a device, without waiting for it."""
+    number = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        if not S_ISREG(os.fstat(number).st_mode):
+            raise ValueError(f"{file.name} is not a regular file.")
+        return os.fdopen(number, "rb")
+    except BaseException:
+        os.close(number)
+        raise
 
 
 def one_line(error: BaseException) -> str:
