@@ -16,6 +16,7 @@ import pytest
 import zarr
 from zarr.codecs import numcodecs as of_numcodecs
 
+import bounds
 import malformed
 from sepnmf.io import _zarr as own
 from sepnmf.io import read
@@ -273,26 +274,7 @@ def test_a_chunk_is_decompressed_up_to_the_size_that_it_should_have(tmp_path):
     text = tmp_path / "text.zarr"
     plant(text, dtype="|O", filters=[{"id": "vlen-utf8"}], shape=[1], chunks=[1])
     (text / "0").write_bytes(struct.pack("<I", 2**32 - 1))
-    assert_refused_in_little_memory([*paths, text])
-
-
-def assert_refused_in_little_memory(paths):
-    code = (
-        "import resource, sys\n"
-        "from sepnmf.io import read\n"
-        "import numcodecs\n"
-        "start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "for path in sys.argv[1:]:\n"
-        "    try:\n"
-        "        read(path)\n"
-        "    except ValueError as error:\n"
-        "        assert str(error).count('\\n') == 0\n"
-        "    else:\n"
-        "        raise AssertionError(path)\n"
-        "    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start\n"
-        "    assert grown < 100_000, (path, grown)  # KiB\n"
-    )
-    subprocess.run([sys.executable, "-c", code, *map(str, paths)], check=True, timeout=100)
+    bounds.assert_refused_in_little_memory([*paths, text])
 
 
 def test_lengths_of_texts_are_checked(tmp_path):

@@ -13,6 +13,7 @@ from scipy import sparse
 from sepnmf._typing import Ints
 from sepnmf.io._data import Data
 from sepnmf.io._guards import check_claim, check_size, needed, parsing, text_of
+from sepnmf.io._hdf5 import check_dataset, check_tree, read_dataset
 from sepnmf.io._names import is_link
 from sepnmf.io._variables import LISTED, Variable, check_real, data_of, list_variables, sparse_data_of
 from sepnmf.matrix import CHUNK, LARGE, native
@@ -22,6 +23,7 @@ GROUPS = ("layers", "obsm")  # where matrices are besides X and raw/X
 ARRAYS = ("data", "indices", "indptr")
 # Bytes of a stored entry while a block is worked on: as stored, by columns, and in float64.
 ENTRY = 64
+NAME = 100  # bytes of a name in memory
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,6 @@ def describe(content: Any, path: str, file: Path) -> Element:
     """Return what is stored at a path; only sizes are read."""
     item = content[path]
     if hasattr(item, "dtype"):
-        check_own(item)
         if len(item.shape or ()) != 2:
             raise ValueError(f"{path} has shape {item.shape}, not two dimensions")
         return Element(file.resolve(), path, item.shape, item.dtype, "dense", prod(item.shape))
@@ -133,7 +134,6 @@ def describe(content: Any, path: str, file: Path) -> Element:
     for name in ARRAYS:
         if is_link(item, name) or len(getattr(item[name], "shape", None) or ()) != 1:
             raise ValueError(f"{path} has no array {name}")
-        check_own(item[name])
     shape = np.ravel(item.attrs.get("shape", item.attrs.get("h5sparse_shape", ()))).tolist()
     if len(shape) != 2 or not all(isinstance(size, int) and size >= 0 for size in shape):
         raise ValueError(f"{path} has shape {shape}, not numbers of rows and columns")
@@ -147,26 +147,22 @@ def describe(content: Any, path: str, file: Path) -> Element:
     return Element(file.resolve(), path, (rows, columns), item["data"].dtype, layout, stored)
 
 
-def check_own(dataset: Any) -> None:
-    """Refuse a dataset that is in another file."""
-    if dataset.external or dataset.is_virtual:
-        raise ValueError(f"{dataset.name!r} is stored in another file: save all data in one file")
-
-
 def read_index(content: Any, frame: str, count: int, file: Path) -> tuple[str, ...]:
     """Return the index of a data frame; empty if the file has no such data frame."""
     if is_link(content, frame):
         return ()
+    check_claim(NAME * count, file)
     with parsing(file, KIND):
         item = content[frame]
         if hasattr(item, "dtype"):  # written by anndata before 0.7
-            check_own(item)
+            check_dataset(item, file)
             first = (item.dtype.names or ("",))[0]
             names = [text_of(name) for name in item[first].tolist()] if first in ("index", "_index") else []
         else:
             key = text_of(item.attrs["_index"])
             if is_link(item, key):
                 raise ValueError(f"{frame} has no index {key[:40]!r}")
+            check_tree(item[key], file)
             names = [text_of(name) for name in np.asarray(read_element(item[key])).tolist()]
     if len(names) != count:
         raise ValueError(f"{file.name} is damaged: {frame} has {len(names):,} names for {count:,} entries.")
@@ -186,6 +182,7 @@ def read_element(item: Any) -> Any:
 def read_whole(content: Any, element: Element, file: Path) -> Any:
     """Return the matrix in memory: a dense array, or a sparse one by columns."""
     with parsing(file, KIND):
+        check_tree(content[element.path], file)
         array = read_element(content[element.path])
     if element.layout == "dense":
         return data_of(np.asarray(array), file).M
@@ -204,7 +201,7 @@ def boundaries(content: Any, element: Element, chunk: int) -> Ints:
         step = max(step // together, 1) * together if together * 8 * element.shape[1] <= 4 * chunk else step
         return np.unique(np.append(np.arange(0, size, step), size))
     with parsing(element.file, KIND):
-        pointers = content[element.path]["indptr"][()].astype(np.int64)
+        pointers = read_dataset(content[element.path]["indptr"], element.file).astype(np.int64)
         if pointers[0] != 0 or (pointers[1:] < pointers[:-1]).any() or pointers[-1] != element.stored:
             raise ValueError("the index pointers do not increase to the number of entries")
     starts = np.searchsorted(pointers, np.arange(0, element.stored, max(chunk // ENTRY, 1)), side="right") - 1
@@ -235,19 +232,20 @@ def read_block(element: Element, edges: Ints, block_id: tuple[int, int]) -> Any:
     with parsing(element.file, KIND), needed("h5py").File(element.file, "r") as content:
         item = content[element.path]
         if element.layout == "dense":
-            return native(np.asarray(item[start:stop]))
+            return native(read_dataset(item, element.file, (slice(start, stop),)))
         return read_sparse_block(item, element, start, stop)
 
 
 def read_sparse_block(item: Any, element: Element, start: int, stop: int) -> Any:
     """Read some rows of a matrix that is stored by rows, or columns of one that is stored by columns."""
-    pointers: NDArray[np.int64] = item["indptr"][start : stop + 1].astype(np.int64)
-    part = slice(int(pointers[0]), int(pointers[-1]))
-    values, indices = native(item["data"][part]), item["indices"][part]
+    pointers: NDArray[np.int64] = read_dataset(item["indptr"], element.file, (slice(start, stop + 1),))
+    pointers = pointers.astype(np.int64)
+    part = (slice(int(pointers[0]), int(pointers[-1])),)
+    values, indices = (read_dataset(item[name], element.file, part) for name in ("data", "indices"))
     across = element.shape[1 - element.axis]
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < across:
         raise ValueError(f"{element.path} has an index that is not below {across}")
-    content = (values, indices, pointers - pointers[0])
+    content = (native(values), indices, pointers - pointers[0])
     if element.layout == "csc":
         return sparse.csc_array(content, shape=(across, stop - start))
     return sparse.csr_array(content, shape=(stop - start, across))

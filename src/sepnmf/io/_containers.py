@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sepnmf.io._guards import check_claim, needed, parsing, text_of
+from sepnmf.io._guards import needed, parsing, text_of
+from sepnmf.io._hdf5 import read_dataset
 from sepnmf.io._zarr import ZarrArray, arrays_in, has_metadata, open_zarr
 from sepnmf.matrix import native
 
@@ -105,13 +105,14 @@ class HDF5(Container):
 
     @contextmanager
     def opened(self, name: str) -> Iterator[Any]:
-        """Open a dataset; refuse one whose numbers are in another file, or whose chunks are too large."""
+        """Open a dataset."""
         with needed("h5py").File(self.file, "r") as content:
-            dataset = content[name]
-            if dataset.external or dataset.is_virtual:
-                raise ValueError(f"{name!r} is stored in another file: save all variables in one file")
-            check_claim(dataset.dtype.itemsize * prod(dataset.chunks or ()), self.file)
-            yield dataset
+            yield content[name]
+
+    def read(self, name: str, index: tuple[Any, ...] = ()) -> NDArray[Any]:
+        """Read a part of a dataset; refuse one whose numbers are in another file, or whose chunks lie."""
+        with parsing(self.file, self.kind), self.opened(name) as dataset:
+            return read_dataset(dataset, self.file, index)
 
 
 def describe(dataset: Any, name: str) -> Item:

@@ -19,6 +19,7 @@ from scipy import sparse
 
 from sepnmf.io._data import Data
 from sepnmf.io._guards import check_size, needed, parsing, text_of
+from sepnmf.io._hdf5 import read_dataset
 from sepnmf.io._variables import Variable, choose, data_of, sparse_data_of
 
 KIND = "a MATLAB file"
@@ -90,16 +91,25 @@ def read_hdf5(file: Path, wanted: str | None, axes: str | None) -> Data:
     with content:
         with parsing(file, KIND):
             described = [describe_hdf5(name, content[name]) for name in own_names(content)]
+            items = {variable.name: content[variable.name] for variable in described}
             if needs_fields(described, wanted):
-                described = [w for v in described for w in describe_all(v.name, content[v.name])]
+                found = [pair for name, item in items.items() for pair in describe_all(name, item)]
+                described, items = [v for v, _ in found], {v.name: item for v, item in found}
         chosen = choose(described, wanted, file)
-        sizes = {v.name.lower(): read_dataset(content[v.name], file) for v in described if is_image_size(v)}
-        item = content[chosen.name.replace(".", "/")]
+        item = items[chosen.name]
         if isinstance(item, h5py.Group):
             data = sparse_data_of(read_sparse_group(item, file), file, chosen.name)
         else:
-            data = data_of(read_dataset(item, file), file, chosen.name, axes)
+            data = data_of(read_reversed(item, file), file, chosen.name, axes)
+        sizes = {v.name.lower(): read_reversed(items[v.name], file) for v in described if is_image_size(v)}
     return with_image(data, sizes)
+
+
+def read_reversed(item: Any, file: Path) -> NDArray[Any]:
+    """Read a dataset with its axes reversed."""
+    with parsing(file, KIND):
+        check_size(item.size * item.dtype.itemsize, file)
+        return read_dataset(item, file).T
 
 
 def own_names(content: Any) -> list[str]:
@@ -108,14 +118,14 @@ def own_names(content: Any) -> list[str]:
     return [n for n in content if not n.startswith("#") and isinstance(content.get(n, getlink=True), hard)]
 
 
-def describe_all(name: str, item: Any, depth: int = 0) -> Iterator[Variable]:
-    """Yield a variable, or the fields of a structure, as name.field, which may be structures."""
+def describe_all(name: str, item: Any, depth: int = 0) -> Iterator[tuple[Variable, Any]]:
+    """Yield a variable and where it is, or the fields of a structure, as name.field."""
     found = describe_hdf5(name, item)
     fields = own_names(item) if found.type == "struct" and not found.shape and depth < DEEPEST else []
     for field in fields:
         yield from describe_all(f"{name}.{field}", item[field], depth + 1)
     if not fields:
-        yield found
+        yield found, item
 
 
 def describe_hdf5(name: str, item: Any) -> Variable:
@@ -135,25 +145,14 @@ def describe_hdf5(name: str, item: Any) -> Variable:
     return Variable(name, tuple((item.shape or ())[::-1]), kind or str(item.dtype), is_real)
 
 
-def read_dataset(dataset: Any, file: Path) -> NDArray[Any]:
-    """Read a dataset with its axes reversed; refuse one that is in another file or too large."""
-    with parsing(file, KIND):
-        if dataset.external or dataset.is_virtual:
-            raise ValueError(f"{dataset.name!r} is stored in another file: save all variables in one file")
-        entries = max(dataset.size, prod(dataset.chunks or ()))
-    check_size(entries * dataset.dtype.itemsize, file)
-    with parsing(file, KIND):
-        array: NDArray[Any] = dataset[()].T
-    return array
-
-
 def read_sparse_group(group: Any, file: Path) -> Any:
     """Read a sparse matrix in CSC form; MATLAB omits the datasets of a matrix without entries."""
-    names = own_names(group)
-    data, rows, starts = (
-        read_dataset(group[name], file) if name in names else np.zeros(0) for name in ("data", "ir", "jc")
-    )
     with parsing(file, KIND):
+        names = own_names(group)
+        data, rows, starts = (
+            read_reversed(group[name], file) if name in names else np.zeros(0)
+            for name in ("data", "ir", "jc")
+        )
         shape = int(group.attrs["MATLAB_sparse"]), starts.size - 1
         return sparse.csc_array((data, rows.astype(np.int64), starts.astype(np.int64)), shape=shape)
 

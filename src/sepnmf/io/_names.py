@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sepnmf.io._data import Data
 from sepnmf.io._dialect import DELIMITERS, dialect_of, encoding_of
 from sepnmf.io._guards import check_size, needed, parsing, text_of
+from sepnmf.io._hdf5 import read_dataset
 
 HDF5 = (".h5ad", ".h5", ".hdf5", ".he5", ".hdf", ".nc", ".nc4", ".mat")
 
@@ -136,9 +137,9 @@ def is_link(content: Any, path: str) -> bool:
 def one_dimension(item: Any, file: Path) -> NDArray[Any] | None:
     """Return a dataset of text or numbers with one dimension; None if it is something else."""
     shape, dtype = getattr(item, "shape", None), getattr(item, "dtype", None)
-    if shape is None or len(shape) != 1 or dtype is None or item.external or item.is_virtual:
+    if shape is None or len(shape) != 1 or dtype is None:
         return None
     if dtype.kind not in "SUiuf" and needed("h5py").check_string_dtype(dtype) is None:
         return None
     check_size(8 * shape[0] + shape[0] * dtype.itemsize, file)
-    return np.asarray(item[()])
+    return read_dataset(item, file)

@@ -6,7 +6,7 @@ and chunks are decompressed without a limit.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from sepnmf.io._codecs import Codecs, codecs_of
 from sepnmf.io._guards import check_claim, open_regular
+from sepnmf.io._parts import overlaps, ranges_of
 
 METADATA = ("zarr.json", ".zarray", ".zgroup")
 DEEPEST, MOST = 16, 10_000  # levels of groups, and arrays
 LARGEST_METADATA = 2**24
-MOST_CHUNKS = 200_000  # that are read at once
 TYPE = re.compile(r"[<>|=]?[fiubcSUOMmV]\d*(\[\w+\])?")
 REAL = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)")
 Step = tuple[str, Mapping[str, Any]]  # name and configuration of a codec
@@ -62,15 +62,9 @@ class ZarrArray:
 
     def __getitem__(self, index: tuple[Any, ...]) -> NDArray[Any]:
         """Read a part, given by an index or a slice with a positive step per axis."""
-        index = (*index, *(slice(None),) * (len(self.shape) - len(index)))
-        ranges = [
-            range(size)[which] if isinstance(which, slice) else range(size)[which : which + 1]
-            for which, size in zip(index, self.shape, strict=True)
-        ]
+        ranges = ranges_of(index, self.shape)
         check_claim(max(prod(map(len, ranges)), prod(self.chunks)) * max(self.dtype.itemsize, 8), self.folder)
-        axes = [list(overlaps(*pair)) for pair in zip(ranges, self.chunks, strict=True)]
-        if prod(map(len, axes)) > MOST_CHUNKS:
-            raise ValueError(f"it has more than {MOST_CHUNKS} chunks: save it with larger ones")
+        axes = overlaps(ranges, self.chunks)
         stored = Chunks.of(self)
         is_text = self.dtype == TEXT
         found = np.zeros([len(r) for r in ranges], object if is_text else self.dtype)
@@ -81,20 +75,6 @@ class ZarrArray:
             if chunk is not None:
                 found[tuple(there for _, there, _ in parts)] = chunk[tuple(here for _, _, here in parts)]
         return found[tuple(slice(None) if isinstance(which, slice) else 0 for which in index)]
-
-
-def overlaps(wanted: range, size: int) -> Iterator[tuple[int, slice, slice]]:
-    """Yield the chunks of an axis with wanted entries: number, where these go, and where they are in it."""
-    place = 0
-    while place < len(wanted):
-        number, first = divmod(wanted[place], size)
-        count = min(-(-(size - first) // wanted.step), len(wanted) - place)
-        yield (
-            number,
-            slice(place, place + count),
-            slice(first, first + (count - 1) * wanted.step + 1, wanted.step),
-        )
-        place += count
 
 
 @dataclass

@@ -1,0 +1,128 @@
+"""Reading of HDF5 datasets: what a dataset declares is checked before the library decompresses it.
+
+The library decompresses a chunk to whatever size it has, and follows datasets into other files.
+"""
+
+import zlib
+from functools import lru_cache
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepnmf.io._codecs import zstd_size
+from sepnmf.io._guards import check_claim, needed
+from sepnmf.io._parts import overlaps, ranges_of
+
+# Filters that keep the size, and those that compress, by their numbers.
+NOTHING, SHUFFLE, CHECKSUM = 0, 2, 3
+DEFLATE, SZIP, NBIT, SCALE_OFFSET, LZF = 1, 4, 5, 6, 32000
+BLOSC, LZ4, BITSHUFFLE, ZSTD = 32001, 32004, 32008, 32015  # of plugins
+SHORT = (NBIT, SCALE_OFFSET, LZF)  # become at most a hundred times as large
+COMPRESSORS = (DEFLATE, SZIP, *SHORT, BLOSC, LZ4, BITSHUFFLE, ZSTD)
+
+UNCHECKED = 2**28  # bytes that a chunk may become without being decompressed for a check
+DEEPEST = 4  # groups in groups
+DENSEST = 1032  # bytes that one byte of a deflated chunk can stand for
+
+
+def read_dataset(dataset: Any, file: Path, index: tuple[Any, ...] = ()) -> NDArray[Any]:
+    """Read a part of a dataset."""
+    check_dataset(dataset, file, index)
+    return np.asarray(dataset[index])
+
+
+def check_dataset(dataset: Any, file: Path, index: tuple[Any, ...] = ()) -> None:
+    """Refuse a dataset that is in another file, or a part of one that would not have its declared size."""
+    if dataset.external or dataset.is_virtual:
+        raise ValueError(f"{dataset.name!r} is stored in another file: save all variables in one file")
+    width = int(dataset.id.get_type().get_size())
+    ranges, chunk = ranges_of(index, dataset.shape or ()), dataset.chunks or ()
+    check_claim(max(prod(map(len, ranges)), prod(chunk)) * width, file)
+    if not chunk:
+        return
+    axes = overlaps(ranges, chunk)
+    state = file.stat()
+    number, doubtful = doubtful_chunks(file, dataset.name, state.st_mtime_ns, state.st_size)
+    for parts in product(*axes) if doubtful else ():
+        place = tuple(part[0] * size for part, size in zip(parts, chunk, strict=True))
+        if place in doubtful:
+            check_chunk(dataset, place, number, width * prod(chunk))
+
+
+@lru_cache(maxsize=256)
+def doubtful_chunks(file: Path, name: str, _: int, __: int) -> tuple[int, frozenset[tuple[int, ...]]]:
+    """Return the filter that compresses a dataset, and the places of chunks that may become large.
+
+    The library finds the size of a chunk by looking at all. The last two arguments tell versions of a file.
+    """
+    with needed("h5py").File(file, "r") as content:
+        dataset = content[name]
+        position, number = compressor_of(dataset)
+        declared = int(dataset.id.get_type().get_size()) * prod(dataset.chunks)
+        found = set()
+
+        def note(chunk: Any) -> None:
+            if number == NOTHING or chunk.filter_mask >> position & 1:
+                return
+            if chunk.size > declared + declared // 8 + 1024:
+                raise ValueError(f"a chunk of {declared} bytes takes {chunk.size} bytes in the file")
+            if number not in SHORT and (number != DEFLATE or chunk.size * DENSEST > UNCHECKED):
+                found.add(tuple(map(int, chunk.chunk_offset)))
+
+        if hasattr(dataset.id, "chunk_iter"):
+            dataset.id.chunk_iter(note)
+        else:
+            for k in range(dataset.id.get_num_chunks()):
+                note(dataset.id.get_chunk_info(k))
+    return number, frozenset(found)
+
+
+def check_tree(item: Any, file: Path, depth: int = 0) -> None:
+    """Check a dataset, or all datasets of a group and of the groups in it; links are refused."""
+    h5py = needed("h5py")
+    if isinstance(item, h5py.Dataset):
+        check_dataset(item, file)
+        return
+    for name in item:
+        if depth > DEEPEST or not isinstance(item.get(name, getlink=True), h5py.HardLink):
+            raise ValueError(f"{name[:40]!r} is a link or in too many groups: save all data in one file")
+        check_tree(item[name], file, depth + 1)
+
+
+def compressor_of(dataset: Any) -> tuple[int, int]:
+    """Return the place and the number of the filter that compresses; refuse unknown ones, and two."""
+    settings = dataset.id.get_create_plist()
+    found = []
+    for k in range(settings.get_nfilters()):
+        number, _, values, _ = settings.get_filter(k)
+        if number in (SHUFFLE, CHECKSUM) or (number == BITSHUFFLE and values[4:5] in ((), (0,))):
+            continue
+        if number not in COMPRESSORS:
+            raise ValueError(f"it is compressed with the filter {number}, which is not known: use gzip")
+        # These two allocate what their parameters say.
+        if number in (NBIT, SCALE_OFFSET) and values[2:3] != (prod(dataset.chunks),):
+            raise ValueError("the parameters of its filter are not those of its chunks")
+        found.append((k, number))
+    if len(found) > 1:
+        raise ValueError("its chunks are compressed twice")
+    return found[0] if found else (0, NOTHING)
+
+
+def check_chunk(dataset: Any, place: tuple[int, ...], number: int, declared: int) -> None:
+    """Refuse a chunk that becomes larger than declared."""
+    _, content = dataset.id.read_direct_chunk(place)
+    if number == DEFLATE:
+        size = len(zlib.decompressobj().decompress(content, declared + 1))
+    elif number == ZSTD:
+        size = zstd_size(content) or declared + 1
+    elif number in (LZ4, BITSHUFFLE):
+        size = int.from_bytes(content[:8], "big")
+    else:
+        start = 4 if number == BLOSC else 0
+        size = int.from_bytes(content[start : start + 4], "little")
+    if size > declared:
+        raise ValueError(f"a chunk becomes larger than the {declared} bytes that it should have")
