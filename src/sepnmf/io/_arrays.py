@@ -68,7 +68,10 @@ def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]
     version = npy.read_magic(stream)
     if version not in HEADERS:
         raise ValueError(f"version {version} of the format is not supported")
-    return HEADERS[version](stream)
+    shape, fortran, dtype = HEADERS[version](stream)
+    if not all(type(size) is int for size in shape):  # NumPy accepts True
+        raise ValueError(f"its shape is {str(shape)[:40]}")
+    return shape, fortran, dtype
 
 
 def describe(archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo, file: Path) -> Variable:

@@ -37,7 +37,7 @@ def check_size(nbytes: int, file: Path) -> None:
     check_claim(nbytes, file)
     if nbytes > available_memory():
         raise ValueError(
-            f"{file.name} would take {nbytes / 2**30:.1f} GiB of memory, more than is available: save the "
+            f"{file.name} would take {in_gib(nbytes)} of memory, more than is available: save the "
             "data as .npy, .zarr, .tif or ENVI, which are read in chunks."
         )
 
@@ -46,9 +46,14 @@ def check_claim(nbytes: int, file: Path) -> None:
     """Refuse a file or a folder that is much smaller than the data that it declares."""
     if nbytes > UNCHECKED_SIZE and not is_as_large(file, nbytes // MAX_RATIO):
         raise ValueError(
-            f"{file.name} would take {nbytes / 2**30:.1f} GiB of memory, more than {MAX_RATIO} times its "
+            f"{file.name} would take {in_gib(nbytes)} of memory, more than {MAX_RATIO} times its "
             "size on disk: it is damaged or malicious; if it is neither, save the data uncompressed."
         )
+
+
+def in_gib(nbytes: int) -> str:
+    """Return a number of bytes in words; declared ones may exceed all floating-point numbers."""
+    return f"{nbytes / 2**30:.1f} GiB" if nbytes < 2**80 else "more than 10¹⁵ GiB"
 
 
 def is_as_large(file: Path, nbytes: int) -> bool:
@@ -60,6 +65,12 @@ def is_as_large(file: Path, nbytes: int) -> bool:
         if found >= nbytes:
             return True
     return False
+
+
+def check_regular(file: Path) -> None:
+    """Refuse what exists and is no regular file, such as a pipe or a device, which would be waited for."""
+    if file.exists() and not file.is_file():
+        raise ValueError(f"{file} is not a regular file.")
 
 
 def open_regular(file: Path) -> IO[bytes]:
@@ -96,6 +107,21 @@ def in_one_line(file: Path, kind: str) -> Iterator[None]:
         if str(error).startswith(f"{file.name} cannot be read as "):
             raise  # from inside
         raise ValueError(f"{file.name} cannot be read as {kind}: {one_line(error)}.") from error
+
+
+@contextmanager
+def as_documented(file: Path) -> Iterator[None]:
+    """Convert what a reader may not raise into a one-line ValueError: all but ValueError and OSError."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        if "\n" in str(error):
+            raise ValueError(f"{one_line(error)}.") from error
+        raise
+    except MemoryError as error:
+        raise ValueError(f"{file.name} does not fit into memory.") from error
+    except Exception as error:
+        raise ValueError(f"{file.name} cannot be read: {one_line(error)}.") from error
 
 
 @contextmanager

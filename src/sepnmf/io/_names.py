@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sepnmf.io._data import Data
 from sepnmf.io._dialect import DELIMITERS, dialect_of, encoding_of
-from sepnmf.io._guards import check_size, needed, parsing, text_of
+from sepnmf.io._guards import check_regular, check_size, needed, parsing, text_of
 from sepnmf.io._hdf5 import read_dataset
 
 HDF5 = (".h5ad", ".h5", ".hdf5", ".he5", ".hdf", ".nc", ".nc4", ".mat")
@@ -40,6 +40,7 @@ def read_names(file: str | Path) -> tuple[str, ...]:
         If it cannot be opened.
     """
     path = Path(file)
+    check_regular(path)
     text = path.read_text(encoding=encoding_of(path))
     names = tuple(line.strip() for line in text.rstrip().split("\n"))
     if names == ("",):

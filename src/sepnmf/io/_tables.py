@@ -1,10 +1,10 @@
-"""Readers of tables: .csv, .tsv, plain text and .parquet, with or without names."""
+"""Reader of tables: .csv, .tsv and plain text, with or without names."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from sepnmf.io._dialect import (
     is_missing,
     looks_numeric,
 )
-from sepnmf.io._guards import check_size, needed, one_line, parsing
+from sepnmf.io._guards import parsing
 from sepnmf.io._preamble import check_preamble
 
 Decimal = Literal[".", ","]
@@ -288,65 +288,3 @@ def expected(cell: str, dialect: Dialect) -> str:
     if DECIMAL_COMMA.fullmatch(cell):
         return "expected a decimal point, as in other cells, and no separator of thousands"
     return "expected a number"
-
-
-def read_parquet(file: Path) -> Data:
-    """Read a matrix from a .parquet file; the index of pandas or a first column of text names the rows."""
-    types, pq = needed("pyarrow").types, needed("pyarrow.parquet")
-    number_kinds = (types.is_integer, types.is_floating, types.is_boolean)
-    kind = "a Parquet file"
-    with parsing(file, kind):
-        content = pq.ParquetFile(file)
-        schema, rows = content.schema_arrow, content.metadata.num_rows
-    with content:
-        with parsing(file, kind):
-            # What pandas stored as an index; a range index is no column.
-            stored = (schema.pandas_metadata or {}).get("index_columns", [])
-            index = [name for name in stored if isinstance(name, str) and name in schema.names]
-            named = [name for name in schema.names if name not in index]
-            if not index and named and is_text(schema.field(0).type):
-                index = [named.pop(0)]
-        if len(set(schema.names)) < len(schema.names):
-            raise ValueError(f"{file.name} has two columns with the same name: rename one.")
-        for name in named:
-            column = schema.field(name).type
-            if not any(is_kind(column) for is_kind in number_kinds):
-                raise ValueError(
-                    f"{file.name} has a column {name!r} of type {one_line(ValueError(column))}, not real "
-                    "numbers: remove or convert it."
-                )
-        if not named:
-            raise ValueError(f"{file.name} has no column of numbers.")
-        check_size(8 * rows * len(schema.names), file)
-        with parsing(file, kind):
-            columns = [column.to_numpy() for column in content.read(named).columns]
-            M = np.empty((rows, len(named)), np.result_type(*columns), order="F")
-            for j, column in enumerate(columns):
-                M[:, j] = column
-    with parsing(file, kind):
-        words = [words_of(file, name) for name in index]
-    row_names = tuple(", ".join(parts) for parts in zip(*words, strict=True))
-    return Data(M=M, file=file, row_names=row_names, column_names=tuple(named))
-
-
-def is_text(kind: Any) -> bool:
-    """Return whether a column is text or a category of text."""
-    types = needed("pyarrow").types
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(types.is_string(kind) or types.is_large_string(kind))
-
-
-def words_of(file: Path, name: str) -> list[str]:
-    """Read a column as text, as a dictionary so that a repeated word is in memory once."""
-    pq = needed("pyarrow.parquet")
-    with pq.ParquetFile(file, read_dictionary=[name]) as content:
-        column = content.read([name]).column(0)
-    words: list[str] = []
-    for chunk in column.chunks:
-        if hasattr(chunk, "dictionary"):
-            known = [str(word) for word in chunk.dictionary.to_pylist()]
-            words += ["" if i is None else known[i] for i in chunk.indices.to_pylist()]
-        else:
-            words += [str(word) for word in chunk.to_pylist()]
-    return words
