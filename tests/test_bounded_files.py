@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import time
@@ -223,3 +224,50 @@ def test_a_packed_matrix_whose_lines_never_end_is_refused(tmp_path, start, rest)
     piece = gzip.compress((rest * 2**25)[: 2**25].encode())
     (tmp_path / "a.mtx.gz").write_bytes(gzip.compress(start.encode()) + 40 * piece)
     bounds.assert_refused_in_little_memory([tmp_path / "a.mtx.gz"])
+
+
+def test_a_wide_table_with_a_wrong_cell_is_refused_in_a_time_that_grows_with_its_size(tmp_path):
+    line = ",".join(["1"] * 5000)
+    (tmp_path / "a.csv").write_text(f"{line}\n" * 300 + f"{line}x\n")
+    start = time.perf_counter()
+    with pytest.raises(ValueError, match=r"^a\.csv has '1x' in line 301, cell 5000: expected a number"):
+        read(tmp_path / "a.csv")
+    assert time.perf_counter() - start < 30
+
+
+# Others.
+
+
+def test_a_member_of_a_sparse_archive_that_declares_more_than_it_has_is_refused(tmp_path):
+    head = malformed.npy_header((10**9,))
+    parts = {
+        "format": np.array(b"csr"),
+        "shape": np.array([2, 2]),
+        "indices": np.zeros(1),
+        "indptr": np.zeros(3),
+    }
+    (tmp_path / "a.npz").write_bytes(malformed.npz({"data.npy": head + bytes(8)}, **parts))
+    with pytest.raises(ValueError, match=r"^a\.npz is damaged: 'data\.npy' has 136 bytes, and its shape"):
+        read(tmp_path / "a.npz")
+
+
+def test_a_structure_of_very_many_fields_is_refused(tmp_path):
+    body = (
+        struct.pack("<IIII", 6, 8, 2, 0)
+        + struct.pack("<IIii", 5, 8, 1, 1)
+        + struct.pack("<II", 1 | 1 << 16, ord("A"))
+    )
+    body += struct.pack("<II", 5 | 4 << 16, 1) + struct.pack("<II", 1 | 1 << 16, ord("f"))
+    size = len(body) + 3 * 64 * malformed.MIB  # zeros are fields of no bytes
+    packed = b"\x78\x01" + malformed.deflated(struct.pack("<II", 14, size) + body, 3) + bytes(4)
+    head = malformed.mat()[:128]
+    (tmp_path / "a.mat").write_bytes(head + struct.pack("<II", 15, len(packed)) + packed)
+    bounds.assert_refused_in_little_memory([tmp_path / "a.mat"], mib=300)
+
+
+def test_a_tile_much_larger_than_its_image_is_refused(tmp_path):
+    options = {"tiled": True, "blockxsize": 65536, "blockysize": 65536, "sparse_ok": True}
+    with pytest.warns(rasterio.errors.NotGeoreferencedWarning):
+        image = rasterio.open(tmp_path / "a.tif", "w", "GTiff", 8, 8, 3, dtype="uint8", **options)
+    image.close()
+    bounds.assert_refused_in_little_memory([tmp_path / "a.tif"])

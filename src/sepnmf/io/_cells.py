@@ -89,7 +89,8 @@ def read_h5ad(file: Path, *, variable: str | None = None, large: int = LARGE, ch
 
 def path_of(content: Any, wanted: str | None, file: Path) -> str:
     """Return the path of the wanted matrix: X, raw/X, or the name of a layer or of an entry of obsm."""
-    known = matrices(content)
+    with parsing(file, KIND):
+        known = matrices(content)
     spelled = {"raw": "raw/X"}.get(wanted or "X", wanted or "X")
     found = [path for path in known if path == spelled] or [
         p for p in known if p.partition("/")[2] == spelled
@@ -149,10 +150,10 @@ def describe(content: Any, path: str, file: Path) -> Element:
 
 def read_index(content: Any, frame: str, count: int, file: Path) -> tuple[str, ...]:
     """Return the index of a data frame; empty if the file has no such data frame."""
-    if is_link(content, frame):
-        return ()
-    check_claim(NAME * count, file)
     with parsing(file, KIND):
+        if is_link(content, frame):
+            return ()
+        check_claim(NAME * count, file)
         item = content[frame]
         if hasattr(item, "dtype"):  # written by anndata before 0.7
             check_dataset(item, file)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sepnmf.io._guards import needed, parsing, text_of
 from sepnmf.io._hdf5 import read_dataset
+from sepnmf.io._netcdf3 import Header
 from sepnmf.io._zarr import ZarrArray, arrays_in, has_metadata, open_zarr
 from sepnmf.matrix import native
 
@@ -160,38 +161,25 @@ def attributes(found: Any) -> dict[str, Any]:
 
 
 class NetCDF3(Container):
-    """A file of NetCDF of version 3, which xarray reads with SciPy."""
+    """A file of NetCDF of version 3."""
 
     kind = "a NetCDF file"
 
-    @contextmanager
-    def dataset(self) -> Iterator[Any]:
-        """Open the file."""
-        with needed("xarray").open_dataset(self.file, engine="scipy", decode_cf=False, cache=False) as found:
-            yield found
-
     def items(self) -> dict[str, Item]:
         """Return all arrays."""
-        needed("xarray")  # or say so, not that the file cannot be read
-        with parsing(self.file, self.kind), self.dataset() as content:
+        with parsing(self.file, self.kind):
+            header = Header(self.file)
             found = {
-                str(name): Item(
-                    str(name),
-                    tuple(variable.shape),
-                    variable.dtype,
-                    tuple(map(str, variable.dims)),
-                    attributes(variable.attrs),
-                )
-                for name, variable in content.variables.items()
+                name: Item(name, array.shape, array.dtype, array.dims, attributes(array.attrs))
+                for name, array in header.arrays().items()
             }
-            found[""] = Item("", (), np.dtype("V"), attrs=attributes(content.attrs))
+            found[""] = Item("", (), np.dtype("V"), attrs=attributes(header.attrs))
         return found
 
     @contextmanager
     def opened(self, name: str) -> Iterator[Any]:
         """Open an array."""
-        with self.dataset() as content:
-            yield content.variables[name]
+        yield Header(self.file).arrays()[name]
 
 
 class Zarr(Container):

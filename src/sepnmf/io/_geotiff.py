@@ -36,9 +36,10 @@ def read_geotiff(file: Path, *, large: int = LARGE, chunk: int = CHUNK) -> Data:
         shape = (image.count, image.height, image.width)
         kinds = {np.dtype("c8" if "complex" in kind else kind) for kind in image.dtypes}
         dtype = np.result_type(*kinds)
+        block = image.count * max(map(prod, image.block_shapes))  # with all bands, if these are together
     check_real(dtype, file)
     nbytes = dtype.itemsize * prod(shape)
-    check_claim(nbytes, file)
+    check_claim(max(nbytes, dtype.itemsize * block), file)
     with opened(location) as image:
         wavelengths, unit = wavelengths_of(image)
         crs = image.crs

@@ -18,7 +18,7 @@ from sepnmf.io._guards import check_claim, needed
 from sepnmf.io._parts import overlaps, ranges_of
 
 # Filters that keep the size, and those that compress, by their numbers.
-NOTHING, SHUFFLE, CHECKSUM = 0, 2, 3
+UNCOMPRESSED, SHUFFLE, CHECKSUM = 0, 2, 3
 DEFLATE, SZIP, NBIT, SCALE_OFFSET, LZF = 1, 4, 5, 6, 32000
 BLOSC, LZ4, BITSHUFFLE, ZSTD = 32001, 32004, 32008, 32015  # of plugins
 SHORT = (NBIT, SCALE_OFFSET, LZF)  # become at most a hundred times as large
@@ -66,7 +66,7 @@ def doubtful_chunks(file: Path, name: str, _: int, __: int) -> tuple[int, frozen
         found = set()
 
         def note(chunk: Any) -> None:
-            if number == NOTHING or chunk.filter_mask >> position & 1:
+            if number == UNCOMPRESSED or chunk.filter_mask >> position & 1:
                 return
             if chunk.size > declared + declared // 8 + 1024:
                 raise ValueError(f"a chunk of {declared} bytes takes {chunk.size} bytes in the file")
@@ -109,7 +109,7 @@ def compressor_of(dataset: Any) -> tuple[int, int]:
         found.append((k, number))
     if len(found) > 1:
         raise ValueError("its chunks are compressed twice")
-    return found[0] if found else (0, NOTHING)
+    return found[0] if found else (0, UNCOMPRESSED)
 
 
 def check_chunk(dataset: Any, place: tuple[int, ...], number: int, declared: int) -> None:

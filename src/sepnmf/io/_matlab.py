@@ -38,6 +38,7 @@ MATRIX, COMPRESSED = 14, 15
 DTYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 COMPLEX, LOGICAL = 0x800, 0x200
 OPAQUE = 17
+MOST_FIELDS = 10_000
 DEEPEST = 3  # structures in structures whose fields are found
 
 
@@ -221,7 +222,7 @@ def tag(content: bytes, order: str) -> tuple[int, int]:
     return int(kind), int(nbytes)
 
 
-def fields_of(content: bytes, order: str) -> Iterator[tuple[int, memoryview]]:
+def fields_of(content: bytes | memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
     """Yield the type and bytes of each field of a variable: class, shape, name, then the numbers."""
     view, position = memoryview(content), 0
     while position < len(view):
@@ -244,7 +245,7 @@ def numbers(field: tuple[int, memoryview], order: str) -> NDArray[Any]:
     return np.frombuffer(content, np.dtype(order + DTYPES[kind]))
 
 
-def describe_v5(content: bytes, order: str) -> Variable:
+def describe_v5(content: bytes | memoryview, order: str) -> Variable:
     """Return the name, shape and class of a variable."""
     fields = fields_of(content, order)
     first = numbers(next(fields, (0, memoryview(b""))), order)
@@ -273,30 +274,32 @@ def with_fields(file: Path, element: Element) -> list[Element]:
     content, order = content_of(file, element)
     found = []
     with parsing(file, KIND):
-        fields = list(fields_of(content, order))
+        fields = list(islice(fields_of(content, order), 5 + MOST_FIELDS))
         length = int(numbers(fields[3], order)[0]) if len(fields) > 4 else 0
         words = fields[4][1].tobytes() if length > 0 else b""
+        if length > 0 and len(words) // length > MOST_FIELDS:
+            raise ValueError(f"a structure has more than {MOST_FIELDS} fields")
         names = [
             words[k : k + length].split(b"\0")[0].decode("latin-1") for k in range(0, len(words), length or 1)
         ]
         for place, (name, (kind, part)) in enumerate(zip(names, fields[5:], strict=True), start=5):
             if kind == MATRIX and len(part):  # an empty field has no content
-                member = replace(describe_v5(part.tobytes(), order), name=f"{variable.name}.{name}")
+                member = replace(describe_v5(part, order), name=f"{variable.name}.{name}")
                 found.append(replace(element, variable=member, place=(*element.place, place)))
     return [part for inner in found for part in with_fields(file, inner)] or [element]
 
 
-def content_of(file: Path, element: Element) -> tuple[bytes, str]:
+def content_of(file: Path, element: Element) -> tuple[memoryview, str]:
     """Return the fields of a variable, decompressed, and the byte order."""
     check_size(element.nbytes, file)
     with file.open("rb") as stream:
         order = order_of(stream.read(HEAD))
         stream.seek(element.position)
-        content = stream.read(element.nbytes)
-    if element.is_compressed:
-        content = decompressed(content, order, file)
-    for place in element.place:
-        content = list(islice(fields_of(content, order), place + 1))[place][1].tobytes()
+        stored = stream.read(element.nbytes)
+    content = decompressed(stored, order, file) if element.is_compressed else memoryview(stored)
+    with parsing(file, KIND):
+        for place in element.place:
+            content = list(islice(fields_of(content, order), place + 1))[place][1]
     return content, order
 
 
@@ -316,7 +319,7 @@ def read_element(file: Path, element: Element) -> Any:
         return sparse.csc_array((values, indices[:entries], starts), shape=(rows, columns))
 
 
-def decompressed(content: bytes, order: str, file: Path) -> bytes:
+def decompressed(content: bytes, order: str, file: Path) -> memoryview:
     """Decompress the fields of a variable; refuse them if they do not have the declared size."""
     with parsing(file, KIND):
         _, nbytes = tag(zlib.decompressobj().decompress(content, 8), order)
@@ -326,4 +329,4 @@ def decompressed(content: bytes, order: str, file: Path) -> bytes:
         plain = stream.decompress(content, 8 + nbytes + 1)
         if len(plain) != 8 + nbytes or not stream.eof:
             raise ValueError("a compressed variable does not have the size it declares")
-    return plain[8:]
+    return memoryview(plain)[8:]

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from sepnmf.io._arrays import read_member
 from sepnmf.io._data import Data
 from sepnmf.io._dialect import DELIMITERS, dialect_of, encoding_of
 from sepnmf.io._guards import check_regular, check_size, needed, parsing, text_of
@@ -105,9 +105,7 @@ def member(wanted: str, file: Path) -> NDArray[Any] | None:
     with parsing(file, "a NumPy archive"), zipfile.ZipFile(file) as archive:
         if f"{wanted}.npy" not in archive.namelist():
             return None
-        check_size(archive.getinfo(f"{wanted}.npy").file_size, file)
-        with archive.open(f"{wanted}.npy") as stream:
-            array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)
+        array = read_member(archive, archive.getinfo(f"{wanted}.npy"), file)
     return array if array.ndim == 1 and array.dtype.kind in "USiuf" else None
 
 
