@@ -18,7 +18,7 @@ def fuzz():
 
 
 def test_damaged_files_are_read_or_refused_in_one_line(fuzz, tmp_path, capsys):
-    status = fuzz.main(["--seconds", "8", "--seed", "0", "--save", str(tmp_path)])
+    status = fuzz.main(["--seconds", "4", "--seed", "0", "--save", str(tmp_path)])
     said = capsys.readouterr().out
     assert status == 0, said
     assert int(said.split()[0]) > 30, said

@@ -147,3 +147,70 @@ def test_coordinates_that_claim_more_than_the_file_has_are_refused(tmp_path):
             scene.dims[k].attach_scale(scale)
     with pytest.raises(ValueError, match="more than 100 times its size on disk"):
         read(tmp_path / "a.nc")
+
+
+def test_a_name_with_a_point_is_a_name(tmp_path):
+    path = tmp_path / "a.mat"
+    with h5py.File(path, "w", userblock_size=512) as content:
+        group = content.create_group("a.b")
+        group.attrs["MATLAB_class"], group.attrs["MATLAB_sparse"] = np.bytes_("double"), 3
+        group["data"], group["ir"], group["jc"] = [1.0, 2.0], [0, 2], [0, 1, 2]
+    malformed.sign_hdf5(path)
+    np.testing.assert_array_equal(read(path).M.toarray(), [[1, 0], [0, 0], [0, 2]])
+
+
+@pytest.mark.parametrize("lost", ["data", "ir", "jc", "MATLAB_class"])
+@pytest.mark.parametrize("put", [None, "group", "text"])
+def test_a_sparse_matrix_without_its_parts_is_refused_in_one_line(tmp_path, lost, put):
+    path = tmp_path / "a.mat"
+    with h5py.File(path, "w", userblock_size=512) as content:
+        group = content.create_group("A")
+        group.attrs["MATLAB_class"], group.attrs["MATLAB_sparse"] = np.bytes_("double"), 3
+        group["data"], group["ir"], group["jc"] = [1.0, 2.0], [0, 2], [0, 1, 2]
+        del (group.attrs if lost == "MATLAB_class" else group)[lost]
+        if put == "group":
+            group.create_group(lost)
+        elif put:
+            group[lost] = "text"
+    malformed.sign_hdf5(path)
+    with pytest.raises(ValueError, match=r"^a\.mat [^\n]*\.$"):
+        read(path)
+
+
+def test_groups_that_contain_themselves_many_times_are_refused_at_once(tmp_path):
+    with h5py.File(tmp_path / "a.mat", "w", userblock_size=512) as content:
+        group = content.create_group("s")
+        group.attrs["MATLAB_class"] = np.bytes_("struct")
+        for k in range(60):
+            group[f"{k}"] = group
+    malformed.sign_hdf5(tmp_path / "a.mat")
+    annotated(tmp_path / "a.h5ad", "names")
+    with h5py.File(tmp_path / "a.h5ad", "a") as content:
+        del content["obs/_index"]
+        group = content.create_group("obs/_index")
+        for k in range(60):
+            group[f"{k}"] = group
+    bounds.assert_refused_in_little_memory([tmp_path / "a.mat", tmp_path / "a.h5ad"])
+
+
+def test_very_many_nodata_values_are_refused(tmp_path):
+    with h5py.File(tmp_path / "a.nc", "w") as content:
+        content["scene"] = CUBE
+        content["scene"].attrs["missing_value"] = np.arange(5000.0)
+    with pytest.raises(ValueError, match="missing_value has more than 100 numbers"):
+        read(tmp_path / "a.nc")
+
+
+def test_a_heap_of_texts_that_has_no_end_is_refused(tmp_path):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as content:
+        content["scene"] = CUBE
+        content["scene"].attrs["names"] = ["a", "b", "c", "d"]
+    assert read(path).M.shape == (4, 64)
+    content = path.read_bytes()
+    begin = content.index(b"GCOL")
+    free = content.index(b"d\0\0\0\0\0\0\0", begin) + 8  # the entry behind the last text
+    for place, number in ((free + 8, 0), (free + 8, 10**6), (begin + 8, 2**40)):
+        path.write_bytes(content[:place] + number.to_bytes(8, "little") + content[place + 8 :])
+        with pytest.raises(ValueError, match="a heap of texts is"):
+            read(path)

@@ -1,5 +1,6 @@
 """Reader of AnnData files, .h5ad: cells × genes, in memory or in blocks of cells."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -13,7 +14,7 @@ from scipy import sparse
 from sepnmf._typing import Ints
 from sepnmf.io._data import Data
 from sepnmf.io._guards import check_claim, check_size, needed, parsing, text_of
-from sepnmf.io._hdf5 import check_dataset, check_tree, read_dataset
+from sepnmf.io._hdf5 import check_dataset, check_tree, open_hdf5, read_dataset
 from sepnmf.io._names import is_link
 from sepnmf.io._variables import LISTED, Variable, check_real, data_of, list_variables, sparse_data_of
 from sepnmf.matrix import CHUNK, LARGE, native
@@ -64,11 +65,12 @@ def read_h5ad(file: Path, *, variable: str | None = None, large: int = LARGE, ch
 
     A large matrix is read in blocks of cells; of genes if it is stored by columns.
     """
-    h5py = needed("h5py")
+    needed("h5py")
     needed("anndata")
+    opened = ExitStack()
     with parsing(file, KIND):
-        content = h5py.File(file, "r")
-    with content:
+        content = opened.enter_context(open_hdf5(file))
+    with opened:
         path = path_of(content, variable, file)
         with parsing(file, KIND):
             element = describe(content, path, file)
@@ -230,7 +232,7 @@ def read_block(element: Element, edges: Ints, block_id: tuple[int, int]) -> Any:
     """Read a block. The file is opened here, so that a task can run in any thread or process."""
     number = block_id[element.axis]
     start, stop = int(edges[number]), int(edges[number + 1])
-    with parsing(element.file, KIND), needed("h5py").File(element.file, "r") as content:
+    with parsing(element.file, KIND), open_hdf5(element.file) as content:
         item = content[element.path]
         if element.layout == "dense":
             return native(read_dataset(item, element.file, (slice(start, stop),)))

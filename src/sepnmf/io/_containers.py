@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepnmf.io._guards import needed, parsing, text_of
-from sepnmf.io._hdf5 import read_dataset
+from sepnmf.io._hdf5 import open_hdf5, read_dataset
 from sepnmf.io._netcdf3 import Header
 from sepnmf.io._zarr import ZarrArray, arrays_in, has_metadata, open_zarr
 from sepnmf.matrix import native
@@ -99,7 +99,7 @@ class HDF5(Container):
                         raise ValueError(f"it has more than {MOST} arrays")
                     found[path + name] = describe(node, path + name)
 
-        with parsing(self.file, self.kind), h5py.File(self.file, "r") as content:
+        with parsing(self.file, self.kind), open_hdf5(self.file) as content:
             walk(content, "", 0)
             found[""] = Item("", (), np.dtype("V"), attrs=attributes(content.attrs))
         return found
@@ -107,7 +107,7 @@ class HDF5(Container):
     @contextmanager
     def opened(self, name: str) -> Iterator[Any]:
         """Open a dataset."""
-        with needed("h5py").File(self.file, "r") as content:
+        with open_hdf5(self.file) as content:
             yield content[name]
 
     def read(self, name: str, index: tuple[Any, ...] = ()) -> NDArray[Any]:

@@ -3,12 +3,15 @@
 The library decompresses a chunk to whatever size it has, and follows datasets into other files.
 """
 
+import re
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +27,53 @@ BLOSC, LZ4, BITSHUFFLE, ZSTD = 32001, 32004, 32008, 32015  # of plugins
 SHORT = (NBIT, SCALE_OFFSET, LZF)  # become at most a hundred times as large
 COMPRESSORS = (DEFLATE, SZIP, *SHORT, BLOSC, LZ4, BITSHUFFLE, ZSTD)
 
+HEAP = b"GCOL\1\0\0\0"
+HEAP_BEGIN = re.compile(re.escape(HEAP))
+BLOCK, SEARCHED = 2**24, 2**29  # bytes
 UNCHECKED = 2**28  # bytes that a chunk may become without being decompressed for a check
-DEEPEST = 4  # groups in groups
+MOST = 10_000  # arrays that belong together
 DENSEST = 1032  # bytes that one byte of a deflated chunk can stand for
+
+
+@contextmanager
+def open_hdf5(file: Path) -> Iterator[Any]:
+    """Open a file; refuse one in which the library would search for a text without an end."""
+    state = file.stat()
+    check_heaps(file, state.st_mtime_ns, state.st_size)
+    with needed("h5py").File(file, "r") as content:
+        yield content
+
+
+@lru_cache(maxsize=256)
+def check_heaps(file: Path, _: int, size: int) -> None:
+    """Refuse a damaged heap of texts: the library does not leave one that has an entry of no bytes.
+
+    Heaps are found by the bytes that they begin with, near both ends of a large file, where libraries write.
+    """
+    with file.open("rb") as stream:
+        for start, stop in [(0, size)] if size <= 2 * SEARCHED else [(0, SEARCHED), (size - SEARCHED, size)]:
+            for place in range(start, stop, BLOCK):
+                stream.seek(place)
+                block = stream.read(BLOCK + len(HEAP) - 1)
+                for found in HEAP_BEGIN.finditer(block):
+                    stream.seek(place + found.start() + len(HEAP))
+                    check_heap(stream, size)
+
+
+def check_heap(stream: IO[bytes], size: int) -> None:
+    """Check the entries of a heap: each has a number, eight bytes further its length, and its content."""
+    begin = stream.tell() - len(HEAP)
+    end = begin + int.from_bytes(stream.read(8), "little")
+    place = begin + 16
+    while end - place >= 16:
+        if end > size:
+            raise ValueError("a heap of texts is not in the file as a whole")
+        stream.seek(place)
+        entry = stream.read(16)
+        number, length = int.from_bytes(entry[:2], "little"), int.from_bytes(entry[8:], "little")
+        place += length if number == 0 else 16 + length + -length % 8  # the entry 0 is the space that is left
+        if (number == 0 and length == 0) or place > end:
+            raise ValueError("a heap of texts is damaged")
 
 
 def read_dataset(dataset: Any, file: Path, index: tuple[Any, ...] = ()) -> NDArray[Any]:
@@ -59,7 +106,7 @@ def doubtful_chunks(file: Path, name: str, _: int, __: int) -> tuple[int, frozen
 
     The library finds the size of a chunk by looking at all. The last two arguments tell versions of a file.
     """
-    with needed("h5py").File(file, "r") as content:
+    with open_hdf5(file) as content:
         dataset = content[name]
         position, number = compressor_of(dataset)
         declared = int(dataset.id.get_type().get_size()) * prod(dataset.chunks)
@@ -81,16 +128,24 @@ def doubtful_chunks(file: Path, name: str, _: int, __: int) -> tuple[int, frozen
     return number, frozenset(found)
 
 
-def check_tree(item: Any, file: Path, depth: int = 0) -> None:
+def check_tree(item: Any, file: Path) -> None:
     """Check a dataset, or all datasets of a group and of the groups in it; links are refused."""
     h5py = needed("h5py")
-    if isinstance(item, h5py.Dataset):
-        check_dataset(item, file)
-        return
-    for name in item:
-        if depth > DEEPEST or not isinstance(item.get(name, getlink=True), h5py.HardLink):
-            raise ValueError(f"{name[:40]!r} is a link or in too many groups: save all data in one file")
-        check_tree(item[name], file, depth + 1)
+    left, seen = [item], set()
+    while left:
+        node = left.pop()
+        if isinstance(node, h5py.Dataset):
+            check_dataset(node, file)
+            continue
+        seen.add(h5py.h5o.get_info(node.id).addr)
+        for name in node:
+            if not isinstance(node.get(name, getlink=True), h5py.HardLink):
+                raise ValueError(f"{name[:40]!r} is a link: save all data in one file")
+            if h5py.h5o.get_info(node[name].id).addr in seen:
+                raise ValueError(f"{name[:40]!r} is a group that contains itself")
+            left.append(node[name])
+        if len(left) > MOST:
+            raise ValueError(f"it has more than {MOST} arrays")
 
 
 def compressor_of(dataset: Any) -> tuple[int, int]:

@@ -7,6 +7,7 @@ crash. An element of a file is decompressed only up to the size that it declares
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import prod
@@ -19,7 +20,7 @@ from scipy import sparse
 
 from sepnmf.io._data import Data
 from sepnmf.io._guards import check_size, needed, parsing, text_of
-from sepnmf.io._hdf5 import read_dataset
+from sepnmf.io._hdf5 import open_hdf5, read_dataset
 from sepnmf.io._variables import Variable, choose, data_of, sparse_data_of
 
 KIND = "a MATLAB file"
@@ -87,14 +88,18 @@ def needs_fields(variables: list[Variable], wanted: str | None) -> bool:
 def read_hdf5(file: Path, wanted: str | None, axes: str | None) -> Data:
     """Read a variable of a file of version 7.3."""
     h5py = needed("h5py")
+    opened = ExitStack()
     with parsing(file, KIND):
-        content = h5py.File(file, "r")
-    with content:
+        content = opened.enter_context(open_hdf5(file))
+    with opened:
         with parsing(file, KIND):
             described = [describe_hdf5(name, content[name]) for name in own_names(content)]
             items = {variable.name: content[variable.name] for variable in described}
             if needs_fields(described, wanted):
-                found = [pair for name, item in items.items() for pair in describe_all(name, item)]
+                pairs = (pair for name, item in items.items() for pair in describe_all(name, item))
+                found = list(islice(pairs, MOST_FIELDS + 1))
+                if len(found) > MOST_FIELDS:
+                    raise ValueError(f"it has more than {MOST_FIELDS} fields of structures")
                 described, items = [v for v, _ in found], {v.name: item for v, item in found}
         chosen = choose(described, wanted, file)
         item = items[chosen.name]

@@ -13,7 +13,7 @@ from sepnmf.io._arrays import read_member
 from sepnmf.io._data import Data
 from sepnmf.io._dialect import DELIMITERS, dialect_of, encoding_of
 from sepnmf.io._guards import check_regular, check_size, needed, parsing, text_of
-from sepnmf.io._hdf5 import read_dataset
+from sepnmf.io._hdf5 import open_hdf5, read_dataset
 
 HDF5 = (".h5ad", ".h5", ".hdf5", ".he5", ".hdf", ".nc", ".nc4", ".mat")
 
@@ -115,7 +115,7 @@ def dataset(wanted: str, file: Path) -> NDArray[Any] | None:
     with parsing(file, "an HDF5 file"):
         if not h5py.is_hdf5(file):
             return None
-        with h5py.File(file, "r") as content:
+        with open_hdf5(file) as content:
             item = content.get(wanted) if not is_link(content, wanted) else None
             if isinstance(item, h5py.Group) and {"codes", "categories"} <= set(item):
                 codes, words = (one_dimension(item[name], file) for name in ("codes", "categories"))

@@ -29,10 +29,11 @@ def read_parquet(file: Path) -> Data:
         with parsing(file, KIND):
             # What pandas stored as an index; a range index is no column.
             stored = (schema.pandas_metadata or {}).get("index_columns", [])
-            index = list(dict.fromkeys(n for n in stored if isinstance(n, str) and n in schema.names))
-            named = [name for name in schema.names if name not in index]
+            names = dict.fromkeys(schema.names)
+            index = dict.fromkeys(name for name in stored if isinstance(name, str) and name in names)
+            named = [name for name in names if name not in index]
             if not index and named and is_text(schema.field(0).type):
-                index = [named.pop(0)]
+                index = {named.pop(0): None}
         if len(set(schema.names)) < len(schema.names):
             raise ValueError(f"{file.name} has two columns with the same name: rename one.")
         for name in named:
