@@ -12,8 +12,8 @@ from typing import IO, Any
 
 FORMULA = ("=", "+", "-", "@")  # what formulas of spreadsheets begin with
 
-# A file may need 1 GiB of memory, or a hundred times its size on disk, but not more than is available.
-UNCHECKED_SIZE = 2**30
+# A file may need 512 MiB of memory, or a hundred times its size on disk, but not more than is available.
+UNCHECKED_SIZE = 2**29
 MAX_RATIO = 100
 
 EXTRAS = {"anndata": "cells"}  # the extra of a library, if it is not "files"

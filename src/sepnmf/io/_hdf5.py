@@ -30,6 +30,7 @@ COMPRESSORS = (DEFLATE, SZIP, *SHORT, BLOSC, LZ4, BITSHUFFLE, ZSTD)
 HEAP = b"GCOL\1\0\0\0"
 HEAP_BEGIN = re.compile(re.escape(HEAP))
 BLOCK, SEARCHED = 2**24, 2**29  # bytes
+TEXT = 100  # bytes of a text in memory
 UNCHECKED = 2**28  # bytes that a chunk may become without being decompressed for a check
 MOST = 10_000  # arrays that belong together
 DENSEST = 1032  # bytes that one byte of a deflated chunk can stand for
@@ -88,7 +89,7 @@ def check_dataset(dataset: Any, file: Path, index: tuple[Any, ...] = ()) -> None
         raise ValueError(f"{dataset.name!r} is stored in another file: save all variables in one file")
     width = int(dataset.id.get_type().get_size())
     ranges, chunk = ranges_of(index, dataset.shape or ()), dataset.chunks or ()
-    check_claim(max(prod(map(len, ranges)), prod(chunk)) * width, file)
+    check_claim(max(prod(map(len, ranges)), prod(chunk)) * (TEXT if dataset.dtype.hasobject else width), file)
     if not chunk:
         return
     axes = overlaps(ranges, chunk)
