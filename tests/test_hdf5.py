@@ -214,3 +214,34 @@ def test_a_heap_of_texts_that_has_no_end_is_refused(tmp_path):
         path.write_bytes(content[:place] + number.to_bytes(8, "little") + content[place + 8 :])
         with pytest.raises(ValueError, match="a heap of texts is"):
             read(path)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"chunks": (3,)}, {"chunks": (3,), "compression": "gzip", "shuffle": True}]
+)
+def test_texts_are_read_and_their_lengths_are_not_believed(tmp_path, options):
+    names = [f"name {k}" * (k + 1) for k in range(8)]
+    with h5py.File(tmp_path / "a.h5", "w") as content:
+        content.create_dataset("names", data=names, dtype=h5py.string_dtype(), **options)
+        content["M"] = np.ones((8, 3))
+    assert read(tmp_path / "a.h5", row_names="names").row_names == tuple(names)
+    with h5py.File(tmp_path / "a.h5") as content:
+        found = b"".join(own.contents_of(content["names"], tmp_path / "a.h5"))
+        assert np.frombuffer(found, "<u4")[:32:4].tolist() == [len(name) for name in names]
+    if "compression" not in options:
+        data = (tmp_path / "a.h5").read_bytes()
+        place = data.index(found[:48])
+        (tmp_path / "b.h5").write_bytes(data[:place] + b"\0\0\0\x60" + data[place + 4 :])
+        with pytest.raises(ValueError, match="a text of 1610612736 bytes is longer than the file"):
+            read(tmp_path / "b.h5", row_names="names")
+
+
+def test_a_long_text_that_is_named_often_is_refused(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as content:
+        names = content.create_dataset("names", (50_000,), h5py.string_dtype(), chunks=(50_000,))
+        names[0] = "w" * 50_000
+        content["M"] = np.ones((50_000, 1))
+        _, stored = names.id.read_direct_chunk((0,))
+        names.id.write_direct_chunk((0,), stored[:16] * 50_000)
+    with pytest.raises(ValueError, match="more than 100 times its size on disk"):
+        read(tmp_path / "a.h5", row_names="names")

@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepnmf.io._codecs import zstd_size
+from sepnmf.io._codecs import unshuffled, zstd_size
 from sepnmf.io._guards import check_claim, needed
 from sepnmf.io._parts import overlaps, ranges_of
 
@@ -87,12 +87,65 @@ def check_dataset(dataset: Any, file: Path, index: tuple[Any, ...] = ()) -> None
     """Refuse a dataset that is in another file, or a part of one that would not have its declared size."""
     if dataset.external or dataset.is_virtual:
         raise ValueError(f"{dataset.name!r} is stored in another file: save all variables in one file")
-    width = int(dataset.id.get_type().get_size())
+    width = width_of(dataset)
     ranges, chunk = ranges_of(index, dataset.shape or ()), dataset.chunks or ()
     check_claim(max(prod(map(len, ranges)), prod(chunk)) * (TEXT if dataset.dtype.hasobject else width), file)
-    if not chunk:
+    axes = overlaps(ranges, chunk) if chunk else []
+    if chunk:
+        check_chunks(dataset, file, axes)
+    string = needed("h5py").check_string_dtype(dataset.dtype)
+    if string is not None and string.length is None:
+        check_texts(dataset, file)
+
+
+def width_of(dataset: Any) -> int:
+    """Return the bytes of an entry in the file: texts have their length and place, which takes 16."""
+    return int(dataset.id.get_type().get_size()) * (2 if dataset.dtype.hasobject else 1)
+
+
+def check_texts(dataset: Any, file: Path) -> None:
+    """Refuse texts of any length whose lengths do not fit the file; the library asks for so much memory."""
+    total, size = 0, file.stat().st_size
+    for content in contents_of(dataset, file):
+        lengths = np.frombuffer(content[: len(content) // 16 * 16], "<u4")[::4]
+        if lengths.size and int(lengths.max()) > size:
+            raise ValueError(f"a text of {int(lengths.max())} bytes is longer than the file")
+        total += int(lengths.sum(dtype=np.int64))
+    check_claim(total, file)
+
+
+def contents_of(dataset: Any, file: Path) -> Iterator[bytes]:
+    """Yield what is stored of a dataset, if it is deflated or not compressed."""
+    if dataset.chunks is None:
+        offset = dataset.id.get_offset()
+        if offset is not None:
+            with file.open("rb") as stream:
+                stream.seek(offset)
+                yield stream.read(16 * dataset.size)
         return
-    axes = overlaps(ranges, chunk)
+    settings = dataset.id.get_create_plist()
+    filters = [settings.get_filter(k)[0] for k in range(settings.get_nfilters())]
+    if not {DEFLATE, SHUFFLE, CHECKSUM} >= set(filters):
+        return
+    declared = width_of(dataset) * prod(dataset.chunks)
+    for k in range(min(dataset.id.get_num_chunks(), MOST)):
+        stored = dataset.id.get_chunk_info(k)
+        _, content = dataset.id.read_direct_chunk(stored.chunk_offset)
+        for position, number in reversed(list(enumerate(filters))):
+            if stored.filter_mask >> position & 1:
+                continue
+            if number == DEFLATE:
+                content = zlib.decompressobj().decompress(content, declared + 4)
+            elif number == SHUFFLE:
+                content = unshuffled(content, 0, {"elementsize": 16})
+            else:
+                content = content[:-4]
+        yield content
+
+
+def check_chunks(dataset: Any, file: Path, axes: list[list[tuple[int, slice, slice]]]) -> None:
+    """Refuse chunks that become larger than they should."""
+    width, chunk = width_of(dataset), dataset.chunks
     state = file.stat()
     number, doubtful = doubtful_chunks(file, dataset.name, state.st_mtime_ns, state.st_size)
     for parts in product(*axes) if doubtful else ():
@@ -110,7 +163,7 @@ def doubtful_chunks(file: Path, name: str, _: int, __: int) -> tuple[int, frozen
     with open_hdf5(file) as content:
         dataset = content[name]
         position, number = compressor_of(dataset)
-        declared = int(dataset.id.get_type().get_size()) * prod(dataset.chunks)
+        declared = width_of(dataset) * prod(dataset.chunks)
         found = set()
 
         def note(chunk: Any) -> None:
