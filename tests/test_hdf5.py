@@ -212,7 +212,7 @@ def test_a_heap_of_texts_that_has_no_end_is_refused(tmp_path):
     free = content.index(b"d\0\0\0\0\0\0\0", begin) + 8  # the entry behind the last text
     for place, number in ((free + 8, 0), (free + 8, 10**6), (begin + 8, 2**40)):
         path.write_bytes(content[:place] + number.to_bytes(8, "little") + content[place + 8 :])
-        with pytest.raises(ValueError, match="a heap of texts is"):
+        with pytest.raises(ValueError, match=r"heaps? of texts (is|are)"):
             read(path)
 
 

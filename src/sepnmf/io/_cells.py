@@ -13,7 +13,7 @@ from scipy import sparse
 
 from sepnmf._typing import Ints
 from sepnmf.io._data import Data
-from sepnmf.io._guards import check_claim, check_size, needed, parsing, text_of
+from sepnmf.io._guards import TEXT_SIZE, check_claim, check_size, needed, parsing, text_of
 from sepnmf.io._hdf5 import check_dataset, check_tree, open_hdf5, read_dataset
 from sepnmf.io._names import is_link
 from sepnmf.io._variables import LISTED, Variable, check_real, data_of, list_variables, sparse_data_of
@@ -24,7 +24,6 @@ GROUPS = ("layers", "obsm")  # where matrices are besides X and raw/X
 ARRAYS = ("data", "indices", "indptr")
 # Bytes of a stored entry while a block is worked on: as stored, by columns, and in float64.
 ENTRY = 64
-NAME = 100  # bytes of a name in memory
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ def read_index(content: Any, frame: str, count: int, file: Path) -> tuple[str, .
     with parsing(file, KIND):
         if is_link(content, frame):
             return ()
-        check_claim(NAME * count, file)
+        check_claim(TEXT_SIZE * count, file)
         item = content[frame]
         if hasattr(item, "dtype"):  # written by anndata before 0.7
             check_dataset(item, file)
@@ -174,12 +173,7 @@ def read_index(content: Any, frame: str, count: int, file: Path) -> tuple[str, .
 
 def read_element(item: Any) -> Any:
     """Read a part of a file with anndata."""
-    try:
-        return needed("anndata.io").read_elem(item)
-    except ValueError as error:
-        if "anndata is not installed" not in str(error):
-            raise
-        return needed("anndata.experimental").read_elem(item)  # anndata 0.10
+    return needed("anndata.io").read_elem(item)
 
 
 def read_whole(content: Any, element: Element, file: Path) -> Any:

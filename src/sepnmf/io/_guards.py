@@ -15,6 +15,7 @@ FORMULA = ("=", "+", "-", "@")  # what formulas of spreadsheets begin with
 # A file may need 512 MiB of memory, or a hundred times its size on disk, but not more than is available.
 UNCHECKED_SIZE = 2**29
 MAX_RATIO = 100
+TEXT_SIZE = 100  # bytes of a short text in memory
 
 EXTRAS = {"anndata": "cells"}  # the extra of a library, if it is not "files"
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepnmf.io._codecs import unshuffled, zstd_size
-from sepnmf.io._guards import check_claim, needed
+from sepnmf.io._guards import TEXT_SIZE, check_claim, needed
 from sepnmf.io._parts import overlaps, ranges_of
 
 # Filters that keep the size, and those that compress, by their numbers.
@@ -29,8 +29,7 @@ COMPRESSORS = (DEFLATE, SZIP, *SHORT, BLOSC, LZ4, BITSHUFFLE, ZSTD)
 
 HEAP = b"GCOL\1\0\0\0"
 HEAP_BEGIN = re.compile(re.escape(HEAP))
-BLOCK, SEARCHED = 2**24, 2**29  # bytes
-TEXT = 100  # bytes of a text in memory
+BLOCK, SEARCHED = 2**24, 2**27  # bytes
 UNCHECKED = 2**28  # bytes that a chunk may become without being decompressed for a check
 MOST = 10_000  # arrays that belong together
 DENSEST = 1032  # bytes that one byte of a deflated chunk can stand for
@@ -51,24 +50,26 @@ def check_heaps(file: Path, _: int, size: int) -> None:
 
     Heaps are found by the bytes that they begin with, near both ends of a large file, where libraries write.
     """
+    total = 0
     with file.open("rb") as stream:
         for start, stop in [(0, size)] if size <= 2 * SEARCHED else [(0, SEARCHED), (size - SEARCHED, size)]:
             for place in range(start, stop, BLOCK):
                 stream.seek(place)
                 block = stream.read(BLOCK + len(HEAP) - 1)
                 for found in HEAP_BEGIN.finditer(block):
-                    stream.seek(place + found.start() + len(HEAP))
-                    check_heap(stream, size)
+                    begin = place + found.start()
+                    stream.seek(begin + len(HEAP))
+                    length = int.from_bytes(stream.read(8), "little")
+                    total += length
+                    if total > size:
+                        raise ValueError("its heaps of texts are larger than the file")
+                    check_heap(stream, begin, begin + length)
 
 
-def check_heap(stream: IO[bytes], size: int) -> None:
+def check_heap(stream: IO[bytes], begin: int, end: int) -> None:
     """Check the entries of a heap: each has a number, eight bytes further its length, and its content."""
-    begin = stream.tell() - len(HEAP)
-    end = begin + int.from_bytes(stream.read(8), "little")
     place = begin + 16
     while end - place >= 16:
-        if end > size:
-            raise ValueError("a heap of texts is not in the file as a whole")
         stream.seek(place)
         entry = stream.read(16)
         number, length = int.from_bytes(entry[:2], "little"), int.from_bytes(entry[8:], "little")
@@ -89,10 +90,11 @@ def check_dataset(dataset: Any, file: Path, index: tuple[Any, ...] = ()) -> None
         raise ValueError(f"{dataset.name!r} is stored in another file: save all variables in one file")
     width = width_of(dataset)
     ranges, chunk = ranges_of(index, dataset.shape or ()), dataset.chunks or ()
-    check_claim(max(prod(map(len, ranges)), prod(chunk)) * (TEXT if dataset.dtype.hasobject else width), file)
-    axes = overlaps(ranges, chunk) if chunk else []
+    check_claim(
+        max(prod(map(len, ranges)), prod(chunk)) * (TEXT_SIZE if dataset.dtype.hasobject else width), file
+    )
     if chunk:
-        check_chunks(dataset, file, axes)
+        check_chunks(dataset, file, overlaps(ranges, chunk))
     string = needed("h5py").check_string_dtype(dataset.dtype)
     if string is not None and string.length is None:
         check_texts(dataset, file)

@@ -7,10 +7,9 @@ from typing import IO, Any
 import numpy as np
 
 from sepnmf.io._data import Data
-from sepnmf.io._guards import check_size, needed, one_line, parsing
+from sepnmf.io._guards import TEXT_SIZE, check_size, needed, one_line, parsing
 
 KIND = "a Parquet file"
-NAME = 100  # bytes of a name in memory
 HEADER = 2**16  # bytes in which the header of a page ends
 
 # Types of the compact protocol of Thrift, in which headers of pages are written.
@@ -48,7 +47,7 @@ def read_parquet(file: Path) -> Data:
         with parsing(file, KIND):
             nbytes = checked_sizes(content.metadata, set(named), file)
         check_size(8 * rows * len(schema.names), file)
-        check_size(nbytes + (NAME * rows if index else 0), file)
+        check_size(nbytes + (TEXT_SIZE * rows if index else 0), file)
         with parsing(file, KIND):
             columns = [column.to_numpy() for column in content.read(named).columns]
             if any(column.shape != (rows,) for column in columns):
@@ -59,7 +58,7 @@ def read_parquet(file: Path) -> Data:
     with parsing(file, KIND):
         words = [words_of(file, name) for name in index]
         if len(words) > 1:  # joined, each text is a new one
-            check_size(sum(len(word) for column in words for word in column) + NAME * rows, file)
+            check_size(sum(len(word) for column in words for word in column) + TEXT_SIZE * rows, file)
         row_names = tuple(", ".join(parts) for parts in zip(*words, strict=True))
     return Data(M=M, file=file, row_names=row_names, column_names=tuple(named))
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepnmf.io._codecs import Codecs, codecs_of
-from sepnmf.io._guards import check_claim, open_regular
+from sepnmf.io._guards import TEXT_SIZE, check_claim, open_regular
 from sepnmf.io._parts import overlaps, ranges_of
 
 METADATA = ("zarr.json", ".zarray", ".zgroup")
@@ -63,10 +63,11 @@ class ZarrArray:
     def __getitem__(self, index: tuple[Any, ...]) -> NDArray[Any]:
         """Read a part, given by an index or a slice with a positive step per axis."""
         ranges = ranges_of(index, self.shape)
-        check_claim(max(prod(map(len, ranges)), prod(self.chunks)) * max(self.dtype.itemsize, 8), self.folder)
+        is_text = self.dtype == TEXT
+        width = TEXT_SIZE if is_text else self.dtype.itemsize
+        check_claim(max(prod(map(len, ranges)), prod(self.chunks)) * width, self.folder)
         axes = overlaps(ranges, self.chunks)
         stored = Chunks.of(self)
-        is_text = self.dtype == TEXT
         found = np.zeros([len(r) for r in ranges], object if is_text else self.dtype)
         if is_text or self.fill_value is not None:
             found[...] = "" if is_text else self.fill_value
