@@ -17,7 +17,6 @@ import sepnmf
 from sepnmf.io import Data, read
 from sepnmf.io import _nodata as nodata_module
 from sepnmf.io._axes import axes_by_name
-from sepnmf.io._containers import check_codecs
 from sepnmf.io._envi import read_envi
 from sepnmf.io._masks import with_masks
 from sepnmf.io._nodata import Nodata, without_nodata
@@ -754,21 +753,6 @@ def test_a_zarr_of_pickles_is_refused_before_it_is_read(tmp_path, place):
         with pytest.raises(ValueError, match=r"^a\.zarr [^\n]*$"):
             numbers(read(path, **options).M)
     assert not (tmp_path / "unpickled").exists()
-
-
-def test_versions_of_zarr_that_would_unpickle_are_kept_from_it(tmp_path):
-    class Codec:
-        codec_id = "pickle"
-
-    class Array:
-        filters = None
-        compressor = Codec()
-
-    with pytest.raises(ValueError, match=r"^a\.zarr contains pickles, which sepnmf never unpickles"):
-        check_codecs(Array(), tmp_path / "a.zarr")
-    Array.filters, Array.compressor = [Codec()], None
-    with pytest.raises(ValueError, match="contains pickles"):
-        check_codecs(Array(), tmp_path / "a.zarr")
 
 
 # The class.

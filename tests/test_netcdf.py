@@ -10,8 +10,10 @@ import pytest
 import xarray as xr
 import zarr
 from dask import array as da
+from scipy.io import netcdf_file
 
 from sepnmf.io import read, read_maps, write_cube
+from sepnmf.io._containers import NetCDF3
 from sepnmf.io._scenes import read_scene
 
 RNG = np.random.default_rng(0)
@@ -430,3 +432,58 @@ def test_a_mask_of_samples_and_lines_is_turned(tmp_path):
         mask.to_netcdf(tmp_path / "mask.nc")
         data = read(tmp_path / "scene.nc", mask=tmp_path / "mask.nc")
         assert np.flatnonzero(~data.mask).tolist() == [1, 2, 3, 4], dims
+
+
+# NetCDF of version 3, which is parsed here; SciPy is the oracle.
+
+
+def save_version_3(path, version, sizes):
+    """Arrays of several types, of which those named in `sizes` have a dimension of records."""
+    with netcdf_file(path, "w", version=version) as content:
+        content.history = "made by a test"
+        content.createDimension("time", None)
+        for name, size in (("y", 3), ("x", 5)):
+            content.createDimension(name, size)
+        for name, dtype in {"plain": "f8", **sizes}.items():
+            dims = ("time", "y", "x") if name in sizes else ("y", "x")
+            variable = content.createVariable(name, dtype, dims)
+            shape = (4, 3, 5) if name in sizes else (3, 5)
+            variable[:] = np.arange(np.prod(shape)).reshape(shape)
+            variable.units, variable.limits = "m", np.array([1.0, 2.0])
+        if not sizes:  # SciPy would write it over a record
+            content.createVariable("scalar", "i4", ()).data[...] = 7
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("sizes", [{}, {"a": "i1"}, {"a": "i1", "b": "i2", "c": "f4"}])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_files_of_version_3_are_read_as_scipy_reads_them(tmp_path, version, sizes, streamed):
+    path = tmp_path / "a.nc"
+    save_version_3(path, version, sizes)
+    if streamed:  # the number of records is not known
+        path.write_bytes(path.read_bytes()[:4] + b"\xff" * 4 + path.read_bytes()[8:])
+    container = NetCDF3(path)
+    items = container.items()
+    assert items.keys() == {"plain", "", *(sizes or ["scalar"])}
+    assert items[""].attrs["history"] == "made by a test"
+    for name in ("plain", *sizes):
+        expected = np.arange(60).reshape(4, 3, 5) if name in sizes else np.arange(15).reshape(3, 5)
+        assert items[name].dims == (("time", "y", "x") if name in sizes else ("y", "x"))
+        assert items[name].attrs["units"] == "m"
+        np.testing.assert_array_equal(items[name].attrs["limits"], [1, 2])
+        np.testing.assert_array_equal(container.read(name), expected)
+        np.testing.assert_array_equal(container.read(name, (slice(1, 3), 2)), expected[1:3, 2])
+    assert sizes or container.read("scalar") == 7
+
+
+@pytest.mark.parametrize("place", range(4, 200, 4))
+@pytest.mark.parametrize("number", [b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\x63"])
+def test_a_header_of_version_3_is_not_believed(tmp_path, place, number):
+    path = tmp_path / "a.nc"
+    save_version_3(path, 1, {"a": "i2"})
+    content = path.read_bytes()
+    path.write_bytes(content[:place] + number + content[place + 4 :])
+    try:
+        read(path, variable="a")
+    except ValueError as error:
+        assert "\n" not in str(error)  # noqa: PT017 - or it is read, if a name or an attribute is changed

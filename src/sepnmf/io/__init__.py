@@ -19,6 +19,7 @@ from sepnmf.io._cubes import read_maps, write_cube
 from sepnmf.io._data import Data
 from sepnmf.io._envi import header_beside, read_envi
 from sepnmf.io._geotiff import read_geotiff
+from sepnmf.io._guards import as_documented, check_regular
 from sepnmf.io._market import matrix_in, read_mtx
 from sepnmf.io._masks import with_masks
 from sepnmf.io._matlab import read_mat
@@ -195,7 +196,8 @@ def read(
         options["large"] = 0
     if envi_header is not None:
         options["data"] = path
-    data = READERS[kind](envi_header or path, **options)
+    with as_documented(path):
+        data = READERS[kind](envi_header or path, **options)
     if axes is not None and data.image_shape is None:
         raise ValueError(f"axes is for arrays of three dimensions, and {data.file.name} has a matrix.")
     data = with_names(data, names, row_names)
@@ -214,10 +216,12 @@ def read_plainly(path: Path) -> Data:
     check_file(path)
     envi_header = envi_header_of(path)
     if envi_header is not None:
-        return read_envi(envi_header, data=path)
+        with as_documented(path):
+            return read_envi(envi_header, data=path)
     if kind_of(path) not in READERS:
         raise ValueError(f"{path.name} has an unknown format: expected {', '.join(READERS)}.")
-    return READERS[kind_of(path)](path)
+    with as_documented(path):
+        return READERS[kind_of(path)](path)
 
 
 def check_option(option: str, parameter: str, kind: str, path: Path) -> None:
@@ -242,8 +246,7 @@ def check_file(path: Path) -> None:
         return
     if path.is_dir():
         raise ValueError(f"{path} is a folder, and none with counts of 10x (matrix.mtx): name a file.")
-    if not path.is_file():
-        raise ValueError(f"{path} is not a file.")
+    check_regular(path)
     with path.open("rb"):
         pass
 

@@ -57,7 +57,7 @@ def read_npz(file: Path, *, variable: str | None = None, axes: str | None = None
                     f"{file.name} has a compression that NumPy does not write: save it with NumPy."
                 )
         if variable is None and members.keys() >= SPARSE_MEMBERS:
-            return read_sparse(file, members)
+            return read_sparse(file, archive, members)
         described = [describe(archive, name, info, file) for name, info in members.items()]
         chosen = choose(described, variable, file)
         return data_of(read_member(archive, members[chosen.name], file), file, chosen.name, axes)
@@ -68,7 +68,10 @@ def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]
     version = npy.read_magic(stream)
     if version not in HEADERS:
         raise ValueError(f"version {version} of the format is not supported")
-    return HEADERS[version](stream)
+    shape, fortran, dtype = HEADERS[version](stream)
+    if not all(type(size) is int for size in shape):  # NumPy accepts True
+        raise ValueError(f"its shape is {str(shape)[:40]}")
+    return shape, fortran, dtype
 
 
 def describe(archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo, file: Path) -> Variable:
@@ -80,23 +83,30 @@ def describe(archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo, file: P
 
 
 def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: Path) -> np.ndarray[Any, Any]:
-    """Read an array of an archive if the archive's directory and the array's header agree on its size."""
-    with parsing(file, ARCHIVE), archive.open(info) as stream:
-        shape, _, dtype = read_header(stream)
-        expected = stream.tell() + prod(shape) * dtype.itemsize
-    if expected != info.file_size:
-        raise ValueError(
-            f"{file.name} is damaged: {info.filename!r} has {info.file_size} bytes, and its shape {shape} "
-            f"takes {expected}."
-        )
-    check_size(expected, file)
+    """Read an array of an archive."""
+    check_member(archive, info, file)
     with parsing(file, ARCHIVE), archive.open(info) as stream:
         array: np.ndarray[Any, Any] = npy.read_array(stream, allow_pickle=False)
     return array
 
 
-def read_sparse(file: Path, members: dict[str, zipfile.ZipInfo]) -> Data:
+def check_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: Path) -> None:
+    """Refuse an array if the directory of the archive and its header do not agree on its size."""
+    with parsing(file, ARCHIVE), archive.open(info) as stream:
+        shape, _, dtype = read_header(stream)
+        expected = stream.tell() + prod(shape) * dtype.itemsize
+    if expected != info.file_size:
+        raise ValueError(
+            f"{file.name} is damaged: {info.filename!r} has {info.file_size} bytes, and its shape "
+            f"{str(shape)[:100]} takes {str(expected)[:40]}."
+        )
+    check_size(expected, file)
+
+
+def read_sparse(file: Path, archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]) -> Data:
     """Read the sparse matrix of an archive with `scipy.sparse.load_npz`, which does not unpickle."""
+    for info in members.values():
+        check_member(archive, info, file)
     check_size(sum(info.file_size for info in members.values()), file)
     with parsing(file, "a SciPy sparse matrix"):
         matrix = sparse.load_npz(file)

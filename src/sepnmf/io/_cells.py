@@ -1,5 +1,6 @@
 """Reader of AnnData files, .h5ad: cells × genes, in memory or in blocks of cells."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -12,7 +13,8 @@ from scipy import sparse
 
 from sepnmf._typing import Ints
 from sepnmf.io._data import Data
-from sepnmf.io._guards import check_claim, check_size, needed, parsing, text_of
+from sepnmf.io._guards import TEXT_SIZE, check_claim, check_size, needed, parsing, text_of
+from sepnmf.io._hdf5 import check_dataset, check_tree, open_hdf5, read_dataset
 from sepnmf.io._names import is_link
 from sepnmf.io._variables import LISTED, Variable, check_real, data_of, list_variables, sparse_data_of
 from sepnmf.matrix import CHUNK, LARGE, native
@@ -62,11 +64,12 @@ def read_h5ad(file: Path, *, variable: str | None = None, large: int = LARGE, ch
 
     A large matrix is read in blocks of cells; of genes if it is stored by columns.
     """
-    h5py = needed("h5py")
+    needed("h5py")
     needed("anndata")
+    opened = ExitStack()
     with parsing(file, KIND):
-        content = h5py.File(file, "r")
-    with content:
+        content = opened.enter_context(open_hdf5(file))
+    with opened:
         path = path_of(content, variable, file)
         with parsing(file, KIND):
             element = describe(content, path, file)
@@ -87,7 +90,8 @@ def read_h5ad(file: Path, *, variable: str | None = None, large: int = LARGE, ch
 
 def path_of(content: Any, wanted: str | None, file: Path) -> str:
     """Return the path of the wanted matrix: X, raw/X, or the name of a layer or of an entry of obsm."""
-    known = matrices(content)
+    with parsing(file, KIND):
+        known = matrices(content)
     spelled = {"raw": "raw/X"}.get(wanted or "X", wanted or "X")
     found = [path for path in known if path == spelled] or [
         p for p in known if p.partition("/")[2] == spelled
@@ -122,7 +126,6 @@ def describe(content: Any, path: str, file: Path) -> Element:
     """Return what is stored at a path; only sizes are read."""
     item = content[path]
     if hasattr(item, "dtype"):
-        check_own(item)
         if len(item.shape or ()) != 2:
             raise ValueError(f"{path} has shape {item.shape}, not two dimensions")
         return Element(file.resolve(), path, item.shape, item.dtype, "dense", prod(item.shape))
@@ -133,7 +136,6 @@ def describe(content: Any, path: str, file: Path) -> Element:
     for name in ARRAYS:
         if is_link(item, name) or len(getattr(item[name], "shape", None) or ()) != 1:
             raise ValueError(f"{path} has no array {name}")
-        check_own(item[name])
     shape = np.ravel(item.attrs.get("shape", item.attrs.get("h5sparse_shape", ()))).tolist()
     if len(shape) != 2 or not all(isinstance(size, int) and size >= 0 for size in shape):
         raise ValueError(f"{path} has shape {shape}, not numbers of rows and columns")
@@ -147,26 +149,22 @@ def describe(content: Any, path: str, file: Path) -> Element:
     return Element(file.resolve(), path, (rows, columns), item["data"].dtype, layout, stored)
 
 
-def check_own(dataset: Any) -> None:
-    """Refuse a dataset that is in another file."""
-    if dataset.external or dataset.is_virtual:
-        raise ValueError(f"{dataset.name!r} is stored in another file: save all data in one file")
-
-
 def read_index(content: Any, frame: str, count: int, file: Path) -> tuple[str, ...]:
     """Return the index of a data frame; empty if the file has no such data frame."""
-    if is_link(content, frame):
-        return ()
     with parsing(file, KIND):
+        if is_link(content, frame):
+            return ()
+        check_claim(TEXT_SIZE * count, file)
         item = content[frame]
         if hasattr(item, "dtype"):  # written by anndata before 0.7
-            check_own(item)
+            check_dataset(item, file)
             first = (item.dtype.names or ("",))[0]
             names = [text_of(name) for name in item[first].tolist()] if first in ("index", "_index") else []
         else:
             key = text_of(item.attrs["_index"])
             if is_link(item, key):
                 raise ValueError(f"{frame} has no index {key[:40]!r}")
+            check_tree(item[key], file)
             names = [text_of(name) for name in np.asarray(read_element(item[key])).tolist()]
     if len(names) != count:
         raise ValueError(f"{file.name} is damaged: {frame} has {len(names):,} names for {count:,} entries.")
@@ -175,17 +173,13 @@ def read_index(content: Any, frame: str, count: int, file: Path) -> tuple[str, .
 
 def read_element(item: Any) -> Any:
     """Read a part of a file with anndata."""
-    try:
-        return needed("anndata.io").read_elem(item)
-    except ValueError as error:
-        if "anndata is not installed" not in str(error):
-            raise
-        return needed("anndata.experimental").read_elem(item)  # anndata 0.10
+    return needed("anndata.io").read_elem(item)
 
 
 def read_whole(content: Any, element: Element, file: Path) -> Any:
     """Return the matrix in memory: a dense array, or a sparse one by columns."""
     with parsing(file, KIND):
+        check_tree(content[element.path], file)
         array = read_element(content[element.path])
     if element.layout == "dense":
         return data_of(np.asarray(array), file).M
@@ -204,7 +198,7 @@ def boundaries(content: Any, element: Element, chunk: int) -> Ints:
         step = max(step // together, 1) * together if together * 8 * element.shape[1] <= 4 * chunk else step
         return np.unique(np.append(np.arange(0, size, step), size))
     with parsing(element.file, KIND):
-        pointers = content[element.path]["indptr"][()].astype(np.int64)
+        pointers = read_dataset(content[element.path]["indptr"], element.file).astype(np.int64)
         if pointers[0] != 0 or (pointers[1:] < pointers[:-1]).any() or pointers[-1] != element.stored:
             raise ValueError("the index pointers do not increase to the number of entries")
     starts = np.searchsorted(pointers, np.arange(0, element.stored, max(chunk // ENTRY, 1)), side="right") - 1
@@ -232,22 +226,23 @@ def read_block(element: Element, edges: Ints, block_id: tuple[int, int]) -> Any:
     """Read a block. The file is opened here, so that a task can run in any thread or process."""
     number = block_id[element.axis]
     start, stop = int(edges[number]), int(edges[number + 1])
-    with parsing(element.file, KIND), needed("h5py").File(element.file, "r") as content:
+    with parsing(element.file, KIND), open_hdf5(element.file) as content:
         item = content[element.path]
         if element.layout == "dense":
-            return native(np.asarray(item[start:stop]))
+            return native(read_dataset(item, element.file, (slice(start, stop),)))
         return read_sparse_block(item, element, start, stop)
 
 
 def read_sparse_block(item: Any, element: Element, start: int, stop: int) -> Any:
     """Read some rows of a matrix that is stored by rows, or columns of one that is stored by columns."""
-    pointers: NDArray[np.int64] = item["indptr"][start : stop + 1].astype(np.int64)
-    part = slice(int(pointers[0]), int(pointers[-1]))
-    values, indices = native(item["data"][part]), item["indices"][part]
+    pointers: NDArray[np.int64] = read_dataset(item["indptr"], element.file, (slice(start, stop + 1),))
+    pointers = pointers.astype(np.int64)
+    part = (slice(int(pointers[0]), int(pointers[-1])),)
+    values, indices = (read_dataset(item[name], element.file, part) for name in ("data", "indices"))
     across = element.shape[1 - element.axis]
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < across:
         raise ValueError(f"{element.path} has an index that is not below {across}")
-    content = (values, indices, pointers - pointers[0])
+    content = (native(values), indices, pointers - pointers[0])
     if element.layout == "csc":
         return sparse.csc_array(content, shape=(across, stop - start))
     return sparse.csr_array(content, shape=(stop - start, across))

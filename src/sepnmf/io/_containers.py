@@ -3,18 +3,19 @@
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sepnmf.io._guards import check_claim, needed, parsing, text_of
+from sepnmf.io._guards import needed, parsing, text_of
+from sepnmf.io._hdf5 import open_hdf5, read_dataset
+from sepnmf.io._netcdf3 import Header
+from sepnmf.io._zarr import ZarrArray, arrays_in, has_metadata, open_zarr
 from sepnmf.matrix import native
 
 DEEPEST, MOST = 16, 10_000  # levels of groups, and arrays, of a file
-ZARR_METADATA = ("zarr.json", ".zarray", ".zgroup")
 
 
 @dataclass(frozen=True)
@@ -98,20 +99,21 @@ class HDF5(Container):
                         raise ValueError(f"it has more than {MOST} arrays")
                     found[path + name] = describe(node, path + name)
 
-        with parsing(self.file, self.kind), h5py.File(self.file, "r") as content:
+        with parsing(self.file, self.kind), open_hdf5(self.file) as content:
             walk(content, "", 0)
             found[""] = Item("", (), np.dtype("V"), attrs=attributes(content.attrs))
         return found
 
     @contextmanager
     def opened(self, name: str) -> Iterator[Any]:
-        """Open a dataset; refuse one whose numbers are in another file, or whose chunks are too large."""
-        with needed("h5py").File(self.file, "r") as content:
-            dataset = content[name]
-            if dataset.external or dataset.is_virtual:
-                raise ValueError(f"{name!r} is stored in another file: save all variables in one file")
-            check_claim(dataset.dtype.itemsize * prod(dataset.chunks or ()), self.file)
-            yield dataset
+        """Open a dataset."""
+        with open_hdf5(self.file) as content:
+            yield content[name]
+
+    def read(self, name: str, index: tuple[Any, ...] = ()) -> NDArray[Any]:
+        """Read a part of a dataset; refuse one whose numbers are in another file, or whose chunks lie."""
+        with parsing(self.file, self.kind), self.opened(name) as dataset:
+            return read_dataset(dataset, self.file, index)
 
 
 def describe(dataset: Any, name: str) -> Item:
@@ -159,38 +161,25 @@ def attributes(found: Any) -> dict[str, Any]:
 
 
 class NetCDF3(Container):
-    """A file of NetCDF of version 3, which xarray reads with SciPy."""
+    """A file of NetCDF of version 3."""
 
     kind = "a NetCDF file"
 
-    @contextmanager
-    def dataset(self) -> Iterator[Any]:
-        """Open the file."""
-        with needed("xarray").open_dataset(self.file, engine="scipy", decode_cf=False, cache=False) as found:
-            yield found
-
     def items(self) -> dict[str, Item]:
         """Return all arrays."""
-        needed("xarray")  # or say so, not that the file cannot be read
-        with parsing(self.file, self.kind), self.dataset() as content:
+        with parsing(self.file, self.kind):
+            header = Header(self.file)
             found = {
-                str(name): Item(
-                    str(name),
-                    tuple(variable.shape),
-                    variable.dtype,
-                    tuple(map(str, variable.dims)),
-                    attributes(variable.attrs),
-                )
-                for name, variable in content.variables.items()
+                name: Item(name, array.shape, array.dtype, array.dims, attributes(array.attrs))
+                for name, array in header.arrays().items()
             }
-            found[""] = Item("", (), np.dtype("V"), attrs=attributes(content.attrs))
+            found[""] = Item("", (), np.dtype("V"), attrs=attributes(header.attrs))
         return found
 
     @contextmanager
     def opened(self, name: str) -> Iterator[Any]:
         """Open an array."""
-        with self.dataset() as content:
-            yield content.variables[name]
+        yield Header(self.file).arrays()[name]
 
 
 class Zarr(Container):
@@ -200,43 +189,30 @@ class Zarr(Container):
 
     def items(self) -> dict[str, Item]:
         """Return all arrays of a group; an array has the empty name."""
-        root = open_zarr(self.file)
-        found: dict[str, Item] = {}
-
-        def walk(group: Any, path: str, depth: int) -> None:
-            for name, array in sorted(group.arrays()):
-                if len(found) >= MOST:
-                    raise ValueError(f"it has more than {MOST} arrays")
-                found[path + name] = self.describe(array, path + name)
-            for name, inner in sorted(group.groups()) if depth < DEEPEST else ():
-                walk(inner, f"{path}{name}/", depth + 1)
-
         with parsing(self.file, self.kind):
-            if hasattr(root, "dtype"):
+            root = open_zarr(self.file)
+            if isinstance(root, ZarrArray):
                 return {"": self.describe(root, "")}
-            walk(root, "", 0)
-            found[""] = Item("", (), np.dtype("V"), attrs=attributes(dict(root.attrs)))
+            found = {name: self.describe(array, name) for name, array in arrays_in(self.file).items()}
+            found[""] = Item("", (), np.dtype("V"), attrs=attributes(root))
         return found
 
-    def describe(self, array: Any, name: str) -> Item:
+    def describe(self, array: ZarrArray, name: str) -> Item:
         """Return what is known of an array."""
         return Item(
             name=name,
-            shape=tuple(map(int, array.shape)),
-            dtype=np.dtype(array.dtype),
-            dims=dimensions_of(array),
-            attrs=attributes(dict(array.attrs)),
-            chunks=tuple(map(int, array.chunks)),
+            shape=array.shape,
+            dtype=array.dtype,
+            dims=array.dims,
+            attrs=attributes(array.attrs),
+            chunks=array.chunks,
             fill=array.fill_value,
         )
 
     @contextmanager
     def opened(self, name: str) -> Iterator[Any]:
-        """Open an array; refuse one that would be unpickled."""
-        found = open_zarr(self.file)
-        array = found[name] if name else found
-        check_codecs(array, self.file)
-        yield array
+        """Open an array."""
+        yield open_zarr(self.file / name)
 
     def read_part(self, name: str, axes: str, lines: slice, samples: slice) -> NDArray[Any]:
         """Read pixels; chunks of different samples are read one after another, not in memory together."""
@@ -258,41 +234,6 @@ class Zarr(Container):
 def is_zarr(path: Path) -> bool:
     """Return whether a path is a Zarr array or group, possibly inside another group."""
     return path.suffix.lower() == ".zarr" or has_metadata(path)
-
-
-def has_metadata(path: Path) -> bool:
-    """Return whether a folder contains the metadata of a Zarr array or group."""
-    return any((path / name).is_file() for name in ZARR_METADATA)
-
-
-def open_zarr(file: Path, mode: str = "r") -> Any:
-    """Open the array or the group in a folder; an array that would be unpickled is refused."""
-    zarr = needed("zarr")
-    with parsing(file, Zarr.kind):
-        found = zarr.open(str(file), mode=mode)
-    if not isinstance(found, zarr.Group):
-        check_codecs(found, file)
-    return found
-
-
-def check_codecs(array: Any, file: Path) -> None:
-    """Refuse an array whose chunks are pickles."""
-    with parsing(file, Zarr.kind):
-        # In version 2 of the package zarr, an array has one compressor.
-        compressors = array.compressors if hasattr(array, "compressors") else (array.compressor,)
-        codecs = [*(array.filters or ()), *(compressors or ())]
-    if any("pickle" in str(getattr(codec, "codec_id", codec)).lower() for codec in codecs):
-        raise ValueError(f"{file.name} contains pickles, which sepnmf never unpickles: save plain numbers.")
-
-
-def dimensions_of(array: Any) -> tuple[str, ...] | None:
-    """Return the names of the dimensions of an array; None if it has none."""
-    names = getattr(getattr(array, "metadata", None), "dimension_names", None)
-    if names is None:
-        names = dict(array.attrs).get("_ARRAY_DIMENSIONS")
-    if not isinstance(names, (list, tuple)) or len(names) != len(array.shape):
-        return None
-    return tuple("" if name is None else str(name) for name in names)
 
 
 def container_of(file: Path) -> Container:

@@ -20,6 +20,7 @@ UNITS = (
     "micrometer", "micrometers", "micrometre", "micrometres", "cm-1", "cm^-1", "1/cm",
 )  # fmt: skip
 BAND_NAMES = ("band_name", "band_names", "bandname", "bandnames", "name", "names")
+MOST_NODATA = 100
 GOOD_BANDS = ("good_wavelengths", "good_bands", "bbl")
 
 
@@ -35,7 +36,10 @@ def nodata_of(item: Item) -> tuple[float, ...]:
         value = item.attrs.get(name)
         if isinstance(value, str) and item.dtype.kind == "f":
             value = decoded(value)
-        for number in np.ravel(value).tolist() if value is not None else []:
+        numbers = np.ravel(value).tolist() if value is not None else []
+        if len(numbers) > MOST_NODATA:
+            raise ValueError(f"{name} has more than {MOST_NODATA} numbers")
+        for number in numbers:
             if isinstance(number, (int, float)) and not any(same(number, other) for other in found):
                 found.append(float(number))
     if found:

@@ -1,6 +1,6 @@
 """Reader of ENVI images and spectral libraries: a text header, .hdr, and a data file beside it."""
 
-import tempfile
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from sepnmf.io._data import Data
-from sepnmf.io._guards import needed, parsing
+from sepnmf.io._guards import parsing
 from sepnmf.io._masks import with_good_bands
 from sepnmf.io._scaling import Scaling, scaling_of
 from sepnmf.matrix import CHUNK, LARGE, Stored
 
 KIND = "an ENVI header"
-LARGEST_HEADER = 2**26
+LARGEST_HEADER = 2**24
+LINE_BREAK = re.compile(r"\r\n?|\n")
 
 # Order of the axes bands, lines and samples, from the slowest to the fastest.
 INTERLEAVES = {"bsq": "bls", "bil": "lbs", "bip": "lsb"}
@@ -165,11 +166,7 @@ def stored_envi(file: Path, header: dict[str, Any], data: Path) -> Stored:
 
 
 def read_header(file: Path) -> dict[str, Any]:
-    """Return the fields of a header as text or lists of text.
-
-    The parser of the package spectral reads a copy, because it opens files in the encoding of the system.
-    """
-    envi = needed("spectral.io.envi")
+    """Return the fields of a header as text or lists of text, by their names in lower case."""
     if file.stat().st_size > LARGEST_HEADER:
         raise ValueError(f"{file.name} is too large for an ENVI header.")
     content = file.read_bytes()
@@ -177,11 +174,44 @@ def read_header(file: Path) -> dict[str, Any]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("latin-1")
-    with tempfile.TemporaryDirectory() as folder, parsing(file, KIND):
-        copy = Path(folder, "header.hdr")
-        copy.write_text(text, errors="replace")
-        header: dict[str, Any] = envi.read_envi_header(str(copy))
-        envi.check_compatibility(header)
+    with parsing(file, KIND):
+        header = parse_header(text)
+        for key in ("lines", "samples", "bands", "data type", "interleave", "byte order"):
+            if key not in header:
+                raise ValueError(f"it has no field {key!r}")
+        for key in ("major frame offsets", "minor frame offsets"):
+            if any(word not in ("0", "") for word in header.get(key, ())):
+                raise ValueError("frame offsets are not supported: save the image without them")
+    return header
+
+
+def parse_header(text: str) -> dict[str, Any]:
+    """Return the fields of a header; what is in braces, often on several lines, is a list.
+
+    The parser of the package spectral takes a time that grows with the square of the length.
+    """
+    first, *others = LINE_BREAK.split(text)
+    if not first.strip().startswith("ENVI"):
+        raise ValueError('its first line does not begin with "ENVI"')
+    lines = (line for line in others if not line.startswith(";"))
+    header: dict[str, Any] = {}
+    for line in lines:
+        key, mark, value = line.partition("=")
+        key, value = key.strip().lower(), value.strip()
+        if mark and value.startswith("{"):
+            parts = [value]
+            while not parts[-1].endswith("}"):
+                part = next(lines, None)
+                if part is None:
+                    raise ValueError(f"the braces of {key[:40]!r} are not closed")
+                parts.append(part.strip())
+            inner = "\n".join(parts)
+            is_text = key == "description"
+            header[key] = (
+                inner.strip("{}").strip() if is_text else [w.strip() for w in inner[1:-1].split(",")]
+            )
+        elif mark:
+            header[key] = value
     return header
 
 

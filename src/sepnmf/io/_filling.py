@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 
 from sepnmf._typing import Floats
-from sepnmf.io._containers import has_metadata
 from sepnmf.io._data import Data
 from sepnmf.io._guards import needed
+from sepnmf.io._zarr import has_metadata
 from sepnmf.matrix import Stored, is_lazy
 
 NODATA = -9999.0  # of maps, if the value of the data may be a weight

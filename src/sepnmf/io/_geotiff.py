@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from glob import escape
 from math import prod
 from pathlib import Path
 from threading import Lock
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from sepnmf._typing import Bools
 from sepnmf.io._data import Data
 from sepnmf.io._enmap import metadata_beside, with_metadata
-from sepnmf.io._guards import check_claim, check_size, in_one_line, needed, without_warnings
+from sepnmf.io._guards import check_claim, check_regular, check_size, in_one_line, needed, without_warnings
 from sepnmf.io._masks import without
 from sepnmf.io._scaling import scaling_of
 from sepnmf.io._variables import check_real
@@ -28,13 +29,17 @@ STRIP = 2**20  # bytes of a strip of the maps that are written
 def read_geotiff(file: Path, *, large: int = LARGE, chunk: int = CHUNK) -> Data:
     """Read an image from a GeoTIFF file; as a Dask array if it exceeds `large` bytes as float64."""
     location = file.resolve()  # workers of a cluster need an absolute path
+    for beside in sorted(location.parent.glob(f"{escape(location.stem)}.*")):  # GDAL opens some of these
+        if not beside.is_dir():
+            check_regular(beside)
     with opened(location) as image:
         shape = (image.count, image.height, image.width)
         kinds = {np.dtype("c8" if "complex" in kind else kind) for kind in image.dtypes}
         dtype = np.result_type(*kinds)
+        block = image.count * max(map(prod, image.block_shapes))  # with all bands, if these are together
     check_real(dtype, file)
     nbytes = dtype.itemsize * prod(shape)
-    check_claim(nbytes, file)
+    check_claim(max(nbytes, dtype.itemsize * block), file)
     with opened(location) as image:
         wavelengths, unit = wavelengths_of(image)
         crs = image.crs

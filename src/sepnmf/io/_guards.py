@@ -7,13 +7,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from stat import S_ISREG
+from typing import IO, Any
 
 FORMULA = ("=", "+", "-", "@")  # what formulas of spreadsheets begin with
 
-# A file may need 1 GiB of memory, or a hundred times its size on disk, but not more than is available.
-UNCHECKED_SIZE = 2**30
+# A file may need 512 MiB of memory, or a hundred times its size on disk, but not more than is available.
+UNCHECKED_SIZE = 2**29
 MAX_RATIO = 100
+TEXT_SIZE = 100  # bytes of a short text in memory
 
 EXTRAS = {"anndata": "cells"}  # the extra of a library, if it is not "files"
 
@@ -36,7 +38,7 @@ def check_size(nbytes: int, file: Path) -> None:
     check_claim(nbytes, file)
     if nbytes > available_memory():
         raise ValueError(
-            f"{file.name} would take {nbytes / 2**30:.1f} GiB of memory, more than is available: save the "
+            f"{file.name} would take {in_gib(nbytes)} of memory, more than is available: save the "
             "data as .npy, .zarr, .tif or ENVI, which are read in chunks."
         )
 
@@ -45,9 +47,14 @@ def check_claim(nbytes: int, file: Path) -> None:
     """Refuse a file or a folder that is much smaller than the data that it declares."""
     if nbytes > UNCHECKED_SIZE and not is_as_large(file, nbytes // MAX_RATIO):
         raise ValueError(
-            f"{file.name} would take {nbytes / 2**30:.1f} GiB of memory, more than {MAX_RATIO} times its "
+            f"{file.name} would take {in_gib(nbytes)} of memory, more than {MAX_RATIO} times its "
             "size on disk: it is damaged or malicious; if it is neither, save the data uncompressed."
         )
+
+
+def in_gib(nbytes: int) -> str:
+    """Return a number of bytes in words; declared ones may exceed all floating-point numbers."""
+    return f"{nbytes / 2**30:.1f} GiB" if nbytes < 2**80 else "more than 10¹⁵ GiB"
 
 
 def is_as_large(file: Path, nbytes: int) -> bool:
@@ -59,6 +66,24 @@ def is_as_large(file: Path, nbytes: int) -> bool:
         if found >= nbytes:
             return True
     return False
+
+
+def check_regular(file: Path) -> None:
+    """Refuse what exists and is no regular file, such as a pipe or a device, which would be waited for."""
+    if file.exists() and not file.is_file():
+        raise ValueError(f"{file} is not a regular file.")
+
+
+def open_regular(file: Path) -> IO[bytes]:
+    """Open a file; refuse what is none, such as a pipe or a device, without waiting for it."""
+    number = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        if not S_ISREG(os.fstat(number).st_mode):
+            raise ValueError(f"{file.name} is not a regular file.")
+        return os.fdopen(number, "rb")
+    except BaseException:
+        os.close(number)
+        raise
 
 
 def one_line(error: BaseException) -> str:
@@ -83,6 +108,21 @@ def in_one_line(file: Path, kind: str) -> Iterator[None]:
         if str(error).startswith(f"{file.name} cannot be read as "):
             raise  # from inside
         raise ValueError(f"{file.name} cannot be read as {kind}: {one_line(error)}.") from error
+
+
+@contextmanager
+def as_documented(file: Path) -> Iterator[None]:
+    """Convert what a reader may not raise into a one-line ValueError: all but ValueError and OSError."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        if "\n" in str(error):
+            raise ValueError(f"{one_line(error)}.") from error
+        raise
+    except MemoryError as error:
+        raise ValueError(f"{file.name} does not fit into memory.") from error
+    except Exception as error:
+        raise ValueError(f"{file.name} cannot be read: {one_line(error)}.") from error
 
 
 @contextmanager

@@ -4,6 +4,7 @@ SciPy's reader is faster, but a damaged file can crash the process.
 """
 
 import gzip
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -18,6 +19,7 @@ from sepnmf.io._guards import check_size, parsing
 from sepnmf.io._variables import data_of, sparse_data_of
 
 KIND = "a Matrix Market file"
+LONGEST_LINE, MOST_COMMENTS = 2**16, 10**5
 DENSEST = 1032  # bytes that one byte of a packed file can stand for
 
 # Names of rows (genes) and columns (cells) in the folder of a matrix.mtx of 10x.
@@ -41,7 +43,8 @@ def read_mtx(file: Path) -> Data:
     with opened(file) as stream:
         with parsing(file, KIND):
             layout, field, sign = read_banner(stream)
-            rows, columns, entries = read_sizes(stream, layout, sign)
+            lines = lines_in(stream)
+            rows, columns, entries = read_sizes(lines, layout, sign)
             largest = file.stat().st_size * (DENSEST if is_packed else 1)
             if entries * SHORTEST_ENTRY[layout] > largest:
                 raise ValueError(f"the file is too short for the {entries} entries it declares")
@@ -49,7 +52,7 @@ def read_mtx(file: Path) -> Data:
         if is_packed:
             check_size(24 * entries, file)
         with parsing(file, KIND):
-            content = read_entries(stream, layout, field, entries)
+            content = read_entries(lines, layout, field, entries)
             if layout == "array":
                 return data_of(dense(content["value"], rows, columns, sign), file)
             found = by_coordinates(content, rows, columns, sign)
@@ -67,6 +70,21 @@ def opened(file: Path) -> TextIO:
     if file.suffix.lower() == ".gz":
         return gzip.open(file, "rt", encoding="utf-8", errors="replace")
     return file.open(encoding="utf-8", errors="replace")
+
+
+def lines_in(stream: TextIO) -> Iterator[str]:
+    """Yield lines; refuse lines that are too long, and too many that are empty or comments.
+
+    A packed file of some kilobytes may have gigabytes of them.
+    """
+    idle = 0
+    while line := stream.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE:
+            raise ValueError(f"it has a line of more than {LONGEST_LINE} characters")
+        idle += line[0] in "%\r\n"
+        if idle > MOST_COMMENTS:
+            raise ValueError(f"it has more than {MOST_COMMENTS} lines that are empty or comments")
+        yield line
 
 
 def with_names_beside(data: Data) -> Data:
@@ -101,7 +119,7 @@ def with_names_beside(data: Data) -> Data:
 def lines_of(file: Path, count: int) -> list[list[str]]:
     """Return the cells of the lines of a list that has `count`, and at most one more."""
     with opened(file) as stream:
-        return [line.rstrip("\r\n").split("\t") for line in islice(stream, count + 1)]
+        return [line.rstrip("\r\n").split("\t") for line in islice(lines_in(stream), count + 1)]
 
 
 def read_banner(stream: TextIO) -> tuple[str, str, int]:
@@ -118,11 +136,11 @@ def read_banner(stream: TextIO) -> tuple[str, str, int]:
     return layout, field, SYMMETRIES[symmetry]
 
 
-def read_sizes(stream: TextIO, layout: str, sign: int) -> tuple[int, int, int]:
+def read_sizes(lines: Iterator[str], layout: str, sign: int) -> tuple[int, int, int]:
     """Return the numbers of rows, columns and entries, from the first line that is not a comment."""
-    line = next((line for line in stream if line.strip() and not line.startswith("%")), "")
+    line = next((line for line in lines if line.strip() and not line.startswith("%")), "")
     sizes = [int(word) for word in line[:1000].split()]
-    if len(sizes) != (2 if layout == "array" else 3) or min(sizes) < 0:
+    if len(sizes) != (2 if layout == "array" else 3) or not 0 <= min(sizes) <= max(sizes) < 2**63:
         raise ValueError(f"its line of sizes is {line[:40].strip()!r}")
     rows, columns = sizes[:2]
     if sign and rows != columns:
@@ -132,11 +150,11 @@ def read_sizes(stream: TextIO, layout: str, sign: int) -> tuple[int, int, int]:
     return rows, columns, rows * columns if not sign else rows * (rows + sign) // 2
 
 
-def read_entries(stream: TextIO, layout: str, field: str, entries: int) -> NDArray[Any]:
+def read_entries(lines: Iterator[str], layout: str, field: str, entries: int) -> NDArray[Any]:
     """Read the entries, one per line."""
     indices = [] if layout == "array" else [("row", "i8"), ("column", "i8")]
     values = [("value", FIELDS[field])] if FIELDS[field] else []
-    content = np.loadtxt(stream, dtype=indices + values, comments="%", ndmin=1, max_rows=entries + 1)
+    content = np.loadtxt(lines, dtype=indices + values, comments="%", ndmin=1, max_rows=entries + 1)
     if content.size != entries:
         more = " or more" if content.size > entries else ""
         raise ValueError(f"it has {content.size}{more} entries but declares {entries}")

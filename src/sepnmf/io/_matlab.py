@@ -7,6 +7,7 @@ crash. An element of a file is decompressed only up to the size that it declares
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import prod
@@ -19,6 +20,7 @@ from scipy import sparse
 
 from sepnmf.io._data import Data
 from sepnmf.io._guards import check_size, needed, parsing, text_of
+from sepnmf.io._hdf5 import open_hdf5, read_dataset
 from sepnmf.io._variables import Variable, choose, data_of, sparse_data_of
 
 KIND = "a MATLAB file"
@@ -37,6 +39,7 @@ MATRIX, COMPRESSED = 14, 15
 DTYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 COMPLEX, LOGICAL = 0x800, 0x200
 OPAQUE = 17
+MOST_FIELDS = 10_000
 DEEPEST = 3  # structures in structures whose fields are found
 
 
@@ -85,21 +88,34 @@ def needs_fields(variables: list[Variable], wanted: str | None) -> bool:
 def read_hdf5(file: Path, wanted: str | None, axes: str | None) -> Data:
     """Read a variable of a file of version 7.3."""
     h5py = needed("h5py")
+    opened = ExitStack()
     with parsing(file, KIND):
-        content = h5py.File(file, "r")
-    with content:
+        content = opened.enter_context(open_hdf5(file))
+    with opened:
         with parsing(file, KIND):
             described = [describe_hdf5(name, content[name]) for name in own_names(content)]
+            items = {variable.name: content[variable.name] for variable in described}
             if needs_fields(described, wanted):
-                described = [w for v in described for w in describe_all(v.name, content[v.name])]
+                pairs = (pair for name, item in items.items() for pair in describe_all(name, item))
+                found = list(islice(pairs, MOST_FIELDS + 1))
+                if len(found) > MOST_FIELDS:
+                    raise ValueError(f"it has more than {MOST_FIELDS} fields of structures")
+                described, items = [v for v, _ in found], {v.name: item for v, item in found}
         chosen = choose(described, wanted, file)
-        sizes = {v.name.lower(): read_dataset(content[v.name], file) for v in described if is_image_size(v)}
-        item = content[chosen.name.replace(".", "/")]
+        item = items[chosen.name]
         if isinstance(item, h5py.Group):
             data = sparse_data_of(read_sparse_group(item, file), file, chosen.name)
         else:
-            data = data_of(read_dataset(item, file), file, chosen.name, axes)
+            data = data_of(read_reversed(item, file), file, chosen.name, axes)
+        sizes = {v.name.lower(): read_reversed(items[v.name], file) for v in described if is_image_size(v)}
     return with_image(data, sizes)
+
+
+def read_reversed(item: Any, file: Path) -> NDArray[Any]:
+    """Read a dataset with its axes reversed."""
+    with parsing(file, KIND):
+        check_size(item.size * item.dtype.itemsize, file)
+        return read_dataset(item, file).T
 
 
 def own_names(content: Any) -> list[str]:
@@ -108,14 +124,14 @@ def own_names(content: Any) -> list[str]:
     return [n for n in content if not n.startswith("#") and isinstance(content.get(n, getlink=True), hard)]
 
 
-def describe_all(name: str, item: Any, depth: int = 0) -> Iterator[Variable]:
-    """Yield a variable, or the fields of a structure, as name.field, which may be structures."""
+def describe_all(name: str, item: Any, depth: int = 0) -> Iterator[tuple[Variable, Any]]:
+    """Yield a variable and where it is, or the fields of a structure, as name.field."""
     found = describe_hdf5(name, item)
     fields = own_names(item) if found.type == "struct" and not found.shape and depth < DEEPEST else []
     for field in fields:
         yield from describe_all(f"{name}.{field}", item[field], depth + 1)
     if not fields:
-        yield found
+        yield found, item
 
 
 def describe_hdf5(name: str, item: Any) -> Variable:
@@ -135,25 +151,14 @@ def describe_hdf5(name: str, item: Any) -> Variable:
     return Variable(name, tuple((item.shape or ())[::-1]), kind or str(item.dtype), is_real)
 
 
-def read_dataset(dataset: Any, file: Path) -> NDArray[Any]:
-    """Read a dataset with its axes reversed; refuse one that is in another file or too large."""
-    with parsing(file, KIND):
-        if dataset.external or dataset.is_virtual:
-            raise ValueError(f"{dataset.name!r} is stored in another file: save all variables in one file")
-        entries = max(dataset.size, prod(dataset.chunks or ()))
-    check_size(entries * dataset.dtype.itemsize, file)
-    with parsing(file, KIND):
-        array: NDArray[Any] = dataset[()].T
-    return array
-
-
 def read_sparse_group(group: Any, file: Path) -> Any:
     """Read a sparse matrix in CSC form; MATLAB omits the datasets of a matrix without entries."""
-    names = own_names(group)
-    data, rows, starts = (
-        read_dataset(group[name], file) if name in names else np.zeros(0) for name in ("data", "ir", "jc")
-    )
     with parsing(file, KIND):
+        names = own_names(group)
+        data, rows, starts = (
+            read_reversed(group[name], file) if name in names else np.zeros(0)
+            for name in ("data", "ir", "jc")
+        )
         shape = int(group.attrs["MATLAB_sparse"]), starts.size - 1
         return sparse.csc_array((data, rows.astype(np.int64), starts.astype(np.int64)), shape=shape)
 
@@ -222,7 +227,7 @@ def tag(content: bytes, order: str) -> tuple[int, int]:
     return int(kind), int(nbytes)
 
 
-def fields_of(content: bytes, order: str) -> Iterator[tuple[int, memoryview]]:
+def fields_of(content: bytes | memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
     """Yield the type and bytes of each field of a variable: class, shape, name, then the numbers."""
     view, position = memoryview(content), 0
     while position < len(view):
@@ -245,7 +250,7 @@ def numbers(field: tuple[int, memoryview], order: str) -> NDArray[Any]:
     return np.frombuffer(content, np.dtype(order + DTYPES[kind]))
 
 
-def describe_v5(content: bytes, order: str) -> Variable:
+def describe_v5(content: bytes | memoryview, order: str) -> Variable:
     """Return the name, shape and class of a variable."""
     fields = fields_of(content, order)
     first = numbers(next(fields, (0, memoryview(b""))), order)
@@ -274,30 +279,32 @@ def with_fields(file: Path, element: Element) -> list[Element]:
     content, order = content_of(file, element)
     found = []
     with parsing(file, KIND):
-        fields = list(fields_of(content, order))
+        fields = list(islice(fields_of(content, order), 5 + MOST_FIELDS))
         length = int(numbers(fields[3], order)[0]) if len(fields) > 4 else 0
         words = fields[4][1].tobytes() if length > 0 else b""
+        if length > 0 and len(words) // length > MOST_FIELDS:
+            raise ValueError(f"a structure has more than {MOST_FIELDS} fields")
         names = [
             words[k : k + length].split(b"\0")[0].decode("latin-1") for k in range(0, len(words), length or 1)
         ]
         for place, (name, (kind, part)) in enumerate(zip(names, fields[5:], strict=True), start=5):
             if kind == MATRIX and len(part):  # an empty field has no content
-                member = replace(describe_v5(part.tobytes(), order), name=f"{variable.name}.{name}")
+                member = replace(describe_v5(part, order), name=f"{variable.name}.{name}")
                 found.append(replace(element, variable=member, place=(*element.place, place)))
     return [part for inner in found for part in with_fields(file, inner)] or [element]
 
 
-def content_of(file: Path, element: Element) -> tuple[bytes, str]:
+def content_of(file: Path, element: Element) -> tuple[memoryview, str]:
     """Return the fields of a variable, decompressed, and the byte order."""
     check_size(element.nbytes, file)
     with file.open("rb") as stream:
         order = order_of(stream.read(HEAD))
         stream.seek(element.position)
-        content = stream.read(element.nbytes)
-    if element.is_compressed:
-        content = decompressed(content, order, file)
-    for place in element.place:
-        content = list(islice(fields_of(content, order), place + 1))[place][1].tobytes()
+        stored = stream.read(element.nbytes)
+    content = decompressed(stored, order, file) if element.is_compressed else memoryview(stored)
+    with parsing(file, KIND):
+        for place in element.place:
+            content = list(islice(fields_of(content, order), place + 1))[place][1]
     return content, order
 
 
@@ -317,7 +324,7 @@ def read_element(file: Path, element: Element) -> Any:
         return sparse.csc_array((values, indices[:entries], starts), shape=(rows, columns))
 
 
-def decompressed(content: bytes, order: str, file: Path) -> bytes:
+def decompressed(content: bytes, order: str, file: Path) -> memoryview:
     """Decompress the fields of a variable; refuse them if they do not have the declared size."""
     with parsing(file, KIND):
         _, nbytes = tag(zlib.decompressobj().decompress(content, 8), order)
@@ -327,4 +334,4 @@ def decompressed(content: bytes, order: str, file: Path) -> bytes:
         plain = stream.decompress(content, 8 + nbytes + 1)
         if len(plain) != 8 + nbytes or not stream.eof:
             raise ValueError("a compressed variable does not have the size it declares")
-    return plain[8:]
+    return memoryview(plain)[8:]

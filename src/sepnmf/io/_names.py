@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from sepnmf.io._arrays import read_member
 from sepnmf.io._data import Data
 from sepnmf.io._dialect import DELIMITERS, dialect_of, encoding_of
-from sepnmf.io._guards import check_size, needed, parsing, text_of
+from sepnmf.io._guards import check_regular, check_size, needed, parsing, text_of
+from sepnmf.io._hdf5 import open_hdf5, read_dataset
 
 HDF5 = (".h5ad", ".h5", ".hdf5", ".he5", ".hdf", ".nc", ".nc4", ".mat")
 
@@ -39,6 +40,7 @@ def read_names(file: str | Path) -> tuple[str, ...]:
         If it cannot be opened.
     """
     path = Path(file)
+    check_regular(path)
     text = path.read_text(encoding=encoding_of(path))
     names = tuple(line.strip() for line in text.rstrip().split("\n"))
     if names == ("",):
@@ -103,9 +105,7 @@ def member(wanted: str, file: Path) -> NDArray[Any] | None:
     with parsing(file, "a NumPy archive"), zipfile.ZipFile(file) as archive:
         if f"{wanted}.npy" not in archive.namelist():
             return None
-        check_size(archive.getinfo(f"{wanted}.npy").file_size, file)
-        with archive.open(f"{wanted}.npy") as stream:
-            array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)
+        array = read_member(archive, archive.getinfo(f"{wanted}.npy"), file)
     return array if array.ndim == 1 and array.dtype.kind in "USiuf" else None
 
 
@@ -115,7 +115,7 @@ def dataset(wanted: str, file: Path) -> NDArray[Any] | None:
     with parsing(file, "an HDF5 file"):
         if not h5py.is_hdf5(file):
             return None
-        with h5py.File(file, "r") as content:
+        with open_hdf5(file) as content:
             item = content.get(wanted) if not is_link(content, wanted) else None
             if isinstance(item, h5py.Group) and {"codes", "categories"} <= set(item):
                 codes, words = (one_dimension(item[name], file) for name in ("codes", "categories"))
@@ -136,9 +136,9 @@ def is_link(content: Any, path: str) -> bool:
 def one_dimension(item: Any, file: Path) -> NDArray[Any] | None:
     """Return a dataset of text or numbers with one dimension; None if it is something else."""
     shape, dtype = getattr(item, "shape", None), getattr(item, "dtype", None)
-    if shape is None or len(shape) != 1 or dtype is None or item.external or item.is_virtual:
+    if shape is None or len(shape) != 1 or dtype is None:
         return None
     if dtype.kind not in "SUiuf" and needed("h5py").check_string_dtype(dtype) is None:
         return None
     check_size(8 * shape[0] + shape[0] * dtype.itemsize, file)
-    return np.asarray(item[()])
+    return read_dataset(item, file)

@@ -9,14 +9,14 @@ from sepnmf.io._dialect import (
     DELIMITERS,
     TEXT_DELIMITERS,
     Dialect,
-    has_columns,
-    has_numbers,
+    filled_width,
     looks_numeric,
     trimmed,
 )
 
 UNIT = re.compile(r"\[.{0,20}\]|\(.{0,20}\)|[%°µμ\w]{1,6}/[\w ]{1,9}|%|°C|K|[kmµμn]?(?:g|m|M|V|A|L|l|s)")
 LINES, LEAST = 200, 3  # lines that are looked at, and lines that a table must have
+MOST_CELLS = 200_000  # of these lines, about
 
 
 def check_preamble(file: Path, dialect: Dialect) -> None:
@@ -41,13 +41,17 @@ def table_begin(file: Path, dialect: Dialect) -> tuple[int | None, int | None]:
     Two lines of text above the numbers, with a cell for each column, are names and, for example, units.
     """
     try:
-        found = list(islice(dialect.rows(file), LINES))
+        found = first_rows(file, dialect)
     except ValueError:
         return None, None
+    widths = [filled_width(cells) for _, cells in found]
+    numeric = [all(map(looks_numeric, cells[1:])) for _, cells in found]
     for start in range(len(found) - LEAST + 1):
-        rows = trimmed([cells for _, cells in found[start:]])
-        if not (has_columns(rows) and has_numbers(rows)):
+        width = max(widths[start:])
+        counts = {min(len(cells), width) for _, cells in found[start:]}
+        if len(counts) > 1 or width < 2 or not all(numeric[start + 1 :]):
             continue
+        rows = trimmed([cells for _, cells in found[start:]])
         above = trimmed([cells for _, cells in found[:start]])
         if start == 0 or any(is_data(cells, len(rows[0])) for cells in above):
             return None, None
@@ -59,6 +63,18 @@ def table_begin(file: Path, dialect: Dialect) -> tuple[int | None, int | None]:
             return found[start - 1][0], found[start][0]
         return found[start][0], None
     return None, None
+
+
+def first_rows(file: Path, dialect: Dialect) -> list[tuple[int, list[str]]]:
+    """Return the first lines, fewer if they are long."""
+    found: list[tuple[int, list[str]]] = []
+    cells = 0
+    for row in islice(dialect.rows(file), LINES):
+        found.append(row)
+        cells += len(row[1])
+        if len(found) >= LEAST and cells > MOST_CELLS:
+            break
+    return found
 
 
 def is_text(cells: list[str]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sepnmf._typing import Floats
-from sepnmf.io._containers import Item, container_of, open_zarr
+from sepnmf.io._containers import Item, container_of
 from sepnmf.io._conventions import coordinate, grid_mapping
 from sepnmf.io._data import Data
 from sepnmf.io._filling import appended, fill, fill_image, order_of, replacing
@@ -80,7 +80,7 @@ def write_region(
     They belong to the array of this name in a group, r × lines × samples, or to the only array of a file,
     lines × samples × r.
     """
-    found = open_zarr(file, "r+")
+    found = needed("zarr").open(str(file), mode="r+")
     r, width = numbers.shape
     if image_shape is None:
         found[:, start : start + width] = numbers

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TextIO
 
 from sepnmf.io._dialect import DECLARATION, DELIMITERS, encoding_of
-from sepnmf.io._guards import one_line
+from sepnmf.io._guards import check_regular, one_line
 
 SHOWN = 60  # characters of a document that name it
 LONGEST_CELL = 2**27  # characters of a document in a table
@@ -18,6 +18,8 @@ def read_texts(file: Path, column: str | None = None) -> Iterator[tuple[str, str
     The name is the path of a file in a folder; the number (counted from 1) and the first words of a line or
     of a row.
     """
+    if not file.is_dir():
+        check_regular(file)
     if column is not None:
         if file.suffix.lower() not in DELIMITERS:
             raise ValueError(f"A column of texts is in a .csv or .tsv file, and the file is {file.name}.")
