@@ -226,3 +226,21 @@ def test_a_callback_of_auto_sees_every_answer():
     sel = sepnmf.auto(M, 10, negative="allow", callback=seen.append)
     assert [state.numbers["after"] for state in seen] == sel.history["after"].tolist()
     np.testing.assert_array_equal(sel.anchors, sepnmf.auto(M, 10, negative="allow").anchors)
+
+
+@EVERY
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csc_array])
+def test_no_zero_column_is_an_anchor_while_others_are_left(method, kind):
+    """Few rows, many zero columns, and as many anchors as the rank or as there are other columns."""
+    rng = np.random.default_rng(0)
+    for m, r in ((3, 3), (2, 2), (1, 1), (4, 2)):
+        M = rng.random((m, 4 * r)) * (rng.random((m, 4 * r)) < 0.6)
+        M[:, ::2] = 0.0
+        M[0, 1::4] = 0.5
+        nonzero = M.any(axis=0)
+        try:
+            anchors = call(method, kind(M), r).anchors
+        except ValueError as refusal:
+            assert any(word in str(refusal) for word in ("zero column", "sparse", "ask for fewer"))  # noqa: PT017
+        else:
+            assert nonzero.sum() < r or nonzero[anchors].all()

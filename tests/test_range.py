@@ -7,6 +7,7 @@ from scipy import sparse
 
 import sepnmf
 from sepnmf.matrix import as_matrix
+from sepnmf.methods._subspace import nonzero_columns
 from sepnmf.metrics import rae
 
 GREEDY = {
@@ -110,3 +111,13 @@ def test_sums_of_the_largest_numbers_of_both_signs_give_no_warning(container):
     assert np.isfinite(np.asarray(sepnmf.nnls([[1.0, 0.0], [0.0, 1.0]], M))).all()
     assert len(sepnmf.ppi(M, 2, negative="allow", random_state=0).anchors) == 2
     assert len(sepnmf.AnchorSelector(2, method="spa", negative="allow").fit(M).anchor_indices_) == 2
+
+
+@pytest.mark.parametrize("container", ["dense", "sparse"])
+def test_coordinates_do_not_depend_on_a_power_of_two(container):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        data = rng.random((5, 8))
+        matrices = [as_matrix(CONTAINERS[container](data * scale)) for scale in (1.0, 2.0**1023, 2.0**-1000)]
+        first, *others = (nonzero_columns(matrix.in_memory(), 2)[0].toarray() for matrix in matrices)
+        assert all(np.array_equal(other, first) for other in others)

@@ -46,8 +46,9 @@ def nonzero_columns(M: InMemory, r: int) -> tuple[InMemory, Ints]:
     kept = np.flatnonzero(size > 0)
     if kept.size < r:
         raise ValueError(too_few_nonzero(kept.size, r))
-    data = M if kept.size == size.size else M.part(kept)
-    return data.divided(size.max()), kept
+    # In range first: a division by the smallest or largest numbers would round differently.
+    data = (M if kept.size == size.size else M.part(kept)).in_range()
+    return data.divided(data.largest_entries().max()), kept
 
 
 def too_few_nonzero(count: int, r: int) -> str:
