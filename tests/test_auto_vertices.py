@@ -150,3 +150,18 @@ def test_stability_of_misfit_counts_similar_columns():
     assert sel.history["noise"][0] == "none"
     assert ((sel.stability >= 0) & (sel.stability <= 1)).all()
     assert sel.stability.mean() > 0.3
+
+
+def test_vertices_near_the_largest_number_are_finite():
+    M = np.array([[2.7e307, 4.9e306, 1.3e308], [8.7e307, 1.7e308, 5e307]])
+    sel = sepnmf.auto(M, 1)
+    assert np.isfinite(sel.vertices).all()
+
+
+def test_columns_that_differ_by_more_than_there_are_digits_have_an_answer():
+    rng = np.random.default_rng(0)
+    M = rng.random((6, 7)) * 10.0 ** np.array([-9, 13, -9, 4, 13, -9, 0])
+    for method in ("auto", "tuned_admm"):
+        sel = sepnmf.select(M, 3, method)
+        assert len(set(sel.anchors)) == 3
+        assert np.isfinite(sel.scores).all()

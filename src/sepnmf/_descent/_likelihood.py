@@ -119,12 +119,21 @@ class VertexModel:
         return self.fit(Vertices(np.array(anchors), W, H, np.inf), settled=settled)
 
     def fit(self, at: Vertices, steps: int = STEPS, settled: float | None = None) -> Vertices:
+        """The fit after steps that alternate between W and H; with infinite J if they cannot be computed.
+
+        Columns may differ by more than there are digits: then the weights have no inverse.
+        """
+        try:
+            return self.alternated(at, steps, self.settled if settled is None else settled)
+        except np.linalg.LinAlgError:
+            return at._replace(J=np.inf)
+
+    def alternated(self, at: Vertices, steps: int, settled: float) -> Vertices:
         """The fit after steps that alternate between W and H.
 
         log det is replaced by its tangent, so that J falls with every step.
         """
         anchors, W, H, last = at.anchors, at.W.copy(), at.H.copy(), np.inf
-        settled = self.settled if settled is None else settled
         owner = np.full(len(H), -1)
         owner[anchors] = np.arange(len(anchors))
         E, w = np.empty(len(H)), self.weights[:, None]
@@ -164,7 +173,7 @@ class VertexModel:
         with self.workers:
             best = self.start(anchors)
             first = best.J
-            while self.work < MOST_WORK:
+            while self.work < MOST_WORK and np.isfinite(first):
                 better = self.reassigned(best) or self.exchanged(best)
                 if better is None:
                     return Descent(best, first, n_moves, settled=self.work < MOST_WORK)

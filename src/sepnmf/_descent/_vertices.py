@@ -27,14 +27,30 @@ class Estimate(NamedTuple):
 
 
 def estimated_vertices(problem: Problem, anchors: Ints) -> Estimate | None:
-    """Estimate the vertices of these anchors; None if only inner products of the columns are known."""
+    """Estimate the vertices of these anchors; None if that is not possible.
+
+    It is not if only inner products of the columns are known, or if columns differ by more than there are
+    digits.
+    """
     if problem.data.height != problem.data.shape[0]:
         return None
-    return means_of_nearest_columns(problem, anchors) if problem.noise is None else fitted(problem, anchors)
+    estimate = means_of_nearest_columns if problem.noise is None else fitted
+    try:
+        vertices, spread, scale = estimate(problem, anchors)
+    except np.linalg.LinAlgError:
+        return None
+    return Estimate(in_range(vertices, scale), in_range(spread, scale))
 
 
-def fitted(problem: Problem, anchors: Ints) -> Estimate:
-    """The vertices of the likelihood, from all columns; noise that is white says how sure they are."""
+def in_range(values: Floats, scale: Floats) -> Floats:
+    """The values times the scale, with the largest number in place of what is larger."""
+    largest = np.finfo(np.float64).max
+    with np.errstate(over="ignore"):
+        return np.clip(values * scale, -largest, largest)
+
+
+def fitted(problem: Problem, anchors: Ints) -> tuple[Floats, Floats, Floats]:
+    """The vertices of the likelihood, from all columns, their standard errors, and the scale of both."""
     noise = problem.noise
     assert noise is not None
     H, vertices = weights_of_all_columns(problem, anchors)
@@ -43,7 +59,7 @@ def fitted(problem: Problem, anchors: Ints) -> Estimate:
     lengths = problem.column_scale[anchors]
     if noise.brightness is not None:
         lengths = lengths * noise.brightness[anchors]
-    return Estimate(rows[:, None] * vertices * lengths, rows[:, None] * errors * lengths)
+    return rows[:, None] * vertices, rows[:, None] * errors, lengths
 
 
 def weights_of_all_columns(problem: Problem, anchors: Ints) -> tuple[Floats, Floats]:
@@ -70,7 +86,7 @@ def weights_of_all_columns(problem: Problem, anchors: Ints) -> tuple[Floats, Flo
     return H, problem.data.applied_to(H) @ np.linalg.inv(H.T @ H)
 
 
-def means_of_nearest_columns(problem: Problem, anchors: Ints) -> Estimate:
+def means_of_nearest_columns(problem: Problem, anchors: Ints) -> tuple[Floats, Floats, Floats]:
     """The means of the columns with the least angles to each anchor, scaled to the anchor's length.
 
     With misfit, a regression on all columns would follow the misfit. The spread is the standard error of the
@@ -87,5 +103,4 @@ def means_of_nearest_columns(problem: Problem, anchors: Ints) -> Estimate:
         error = unit.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(len(unit), np.nan)
         found.append((unit.mean(axis=1), error))
     vertices, errors = (np.column_stack(parts) for parts in zip(*found, strict=True))
-    scale = problem.column_scale[anchors]
-    return Estimate(vertices * scale, errors * scale)
+    return vertices, errors, problem.column_scale[anchors]
