@@ -173,6 +173,16 @@ def test_directions_are_kept_that_a_single_column_needs():
         assert leading.as_noise(10).coordinates is None
 
 
+def test_a_plane_has_no_third_vertex_so_that_other_directions_are_kept():
+    """Noise around one direction or two: what else there is to choose by is in the noise."""
+    rng = np.random.default_rng(0)
+    for rank in (1, 2):
+        M = 10 * rng.random((30, rank)) @ rng.random((rank, 80)) + rng.standard_normal((30, 80))
+        found = whitening.Leading.of(Dense(M), 4, rng)
+        assert found.white_rank() == rank
+        assert found.as_noise(4).coordinates is None
+
+
 def test_auto_finds_more_vertices_than_directions():
     """The answers of these seeds lacked a vertex while all directions counted."""
     for level, seed in ((0.005, 3), (0.01, 3), (0.02, 5)):

@@ -121,11 +121,12 @@ class Leading(NamedTuple):
     def few_directions(self, r: int, variance: float) -> int | None:
         """The number of directions, fewer than r, that leave nothing but noise of every column, or None.
 
-        They must be known well. The other directions would add noise to the criterion, and nothing else.
+        They must be known well, and three at least: in a plane, no more than two columns are extreme. The
+        other directions would add noise to the criterion, and nothing else.
         """
         (m, n), k = self.shape, self.white_rank()
         edge = variance * (np.sqrt(m) + np.sqrt(n)) ** 2
-        if not 0 < k < r or variance == 0 or self.squares[k - 1] <= KNOWN * edge:
+        if not 3 <= k < r or variance == 0 or self.squares[k - 1] <= KNOWN * edge:
             return None
         from scipy.stats import chi2
 
