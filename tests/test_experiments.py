@@ -492,7 +492,7 @@ def test_a_selection_apart_keeps_to_its_limits():
     assert select_apart("dirichlet 50 2000 10 0", 10, "hottopixx", limit=0.05, memory=0) == {
         "failure": "over 0.05 s"
     }
-    assert select_apart("dirichlet 50 9000 10 0", 10, "merit", limit=60, memory=0.1) == {
+    assert select_apart("dirichlet 50 9000 10 0", 10, "fgnsr", limit=60, memory=0.1) == {
         "failure": "over 0.1 GB"
     }
 

@@ -204,7 +204,7 @@ FAMILIES: dict[str, Family] = {
         levels=(100, 1000, 5000),
         size=(60, 300),
         r=6,
-        tuning=False,
+        tuning=True,
     ),
     "many_anchors": Family(
         columns.many_anchors,
