@@ -367,6 +367,7 @@ def test_pipeline_grid_search_and_clone():
         "method": "auto",
         "method_options": {"max_outer": 5},
         "negative": "error",
+        "components": "anchors",
         "random_state": None,
     }
 
