@@ -188,3 +188,13 @@ def test_auto_finds_more_vertices_than_directions():
     for level, seed in ((0.005, 3), (0.01, 3), (0.02, 5)):
         instance = sepnmf.datasets.make_family("low_rank", level, random_state=seed)
         assert instance.share_found(sepnmf.auto(instance.M, 8, negative="allow").anchors) == 1
+
+
+def test_auto_finds_more_vertices_than_directions_among_many_columns():
+    rng = np.random.default_rng(0)
+    angles = np.linspace(0, 2 * np.pi, 6)[:5]
+    W = rng.random((40, 3)) @ np.vstack([np.ones(5), 0.5 + 0.4 * np.cos(angles), 0.5 + 0.4 * np.sin(angles)])
+    M = W @ np.hstack([np.eye(5), rng.dirichlet(np.ones(5), 1500).T])
+    sel = sepnmf.auto(M + 1e-3 * rng.standard_normal(M.shape), 5)
+    assert set(sel.anchors) == set(range(5))
+    assert sel.vertices.shape == (40, 5)

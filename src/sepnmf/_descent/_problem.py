@@ -119,7 +119,7 @@ class Problem:
     def extreme_columns(self) -> Ints:
         """Columns that are extreme along random lines in the span of the r leading directions."""
         U = leading_directions(self.X, self.r)
-        lines = self.rng.standard_normal((SKEWERS, self.r))
+        lines = self.rng.standard_normal((SKEWERS, U.shape[1]))
         best, which = np.full((2, SKEWERS), -np.inf), np.zeros((2, SKEWERS), np.intp)
         for block in column_blocks(SKEWERS, self.n):
             along = lines @ (U.T @ self.choice[:, block])
