@@ -141,6 +141,17 @@ def test_band_names_are_read(tmp_path):
     assert read(save(tmp_path, "h5netcdf", content)).row_names == tuple(names)
 
 
+@pytest.mark.parametrize("first", [401.5, 1.0])
+def test_numbers_along_the_bands_name_them_unless_they_just_count(tmp_path, first):
+    """Without a unit they may be wavelengths or not, and are kept as names."""
+    step = 1.0 if first == 1 else 3.1
+    bands = first + step * np.arange(4)
+    cube = xr.DataArray(np.random.default_rng(0).random((4, 3, 5)), dims=("band", "y", "x"))
+    cube.assign_coords(band=bands).rename("r").to_dataset().to_netcdf(tmp_path / "s.nc")
+    data = read(tmp_path / "s.nc")
+    assert data.row_names == (() if first == 1 else ("401.5", "404.6", "407.7", "410.8"))
+
+
 def test_chunks_are_read_by_whoever_needs_them(tmp_path, monkeypatch):
     content = dataset(("y", "x", "band"))
     monkeypatch.chdir(tmp_path)

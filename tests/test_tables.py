@@ -526,3 +526,20 @@ def test_a_line_of_units_is_named(tmp_path, text, told):
     path.write_text(text)
     with pytest.raises(ValueError, match=told):
         read(path)
+
+
+@pytest.mark.parametrize("heading", ["wavelength_nm", "x"])
+def test_a_first_column_of_a_parquet_file_that_is_an_axis_is_no_sample(tmp_path, heading):
+    """As in a CSV file: by its heading, or by equal steps that no other column has."""
+    spectra = np.random.default_rng(0).random((8, 3))
+    frame = pd.DataFrame({heading: np.arange(400, 480, 10), "a": spectra[:, 0], "b": spectra[:, 1]})
+    frame.to_parquet(tmp_path / "t.parquet", index=False)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    found, text = (read(tmp_path / name) for name in ("t.parquet", "t.csv"))
+    np.testing.assert_allclose(found.M, spectra[:, :2])
+    assert found.column_names == text.column_names == ("a", "b")
+    assert found.row_names == text.row_names
+    assert found.wavelengths == text.wavelengths
+    assert found.wavelength_unit == text.wavelength_unit
+    assert found.assumptions == text.assumptions
+    assert read(tmp_path / "t.parquet", index=False).M.shape == (8, 3)

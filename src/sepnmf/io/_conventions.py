@@ -121,7 +121,7 @@ def wavelengths_of(
 
 
 def row_names_of(container: Container, items: dict[str, Item], item: Item, axes: str) -> tuple[str, ...]:
-    """Return the names of the bands; empty if there are none."""
+    """Return the names of the bands, or their coordinates if these do not just count; empty if none."""
     bands = item.shape[axes.index("b")]
     long = item.attrs.get("long_name")  # a list in files of rioxarray
     if isinstance(long, (list, tuple)) and len(long) == bands and bands > 1:
@@ -129,7 +129,12 @@ def row_names_of(container: Container, items: dict[str, Item], item: Item, axes:
     for other in (band_coordinate(items, item, axes), per_band(items, item, axes, BAND_NAMES)):
         if other is not None and other.shape == (bands,) and other.dtype.kind in "SUOT":
             return tuple(text_of(word) for word in container.read(other.name).tolist())
-    return ()
+    other = band_coordinate(items, item, axes)
+    if other is None or other.shape != (bands,) or other.dtype.kind not in "fiu":
+        return ()
+    values = container.read(other.name).astype(float)
+    is_count = np.array_equal(values - values[0], np.arange(bands)) and values[0] in (0, 1)
+    return () if is_count else tuple(f"{value:.12g}" for value in values)
 
 
 def good_bands_of(

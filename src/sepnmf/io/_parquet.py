@@ -1,11 +1,13 @@
 """Reader of Parquet files, .parquet. What a file declares is checked before the library allocates it."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
+from sepnmf.io._axis_column import axis_of, is_axis
 from sepnmf.io._data import Data
 from sepnmf.io._guards import TEXT_SIZE, check_size, needed, one_line, parsing
 from sepnmf.io._omitted import check_omitted, said_of_columns
@@ -18,10 +20,12 @@ TRUE, FALSE, BYTE, DOUBLE, BINARY, STRUCT = 1, 2, 3, 7, 8, 12
 INTEGERS = (4, 5, 6)
 
 
-def read_parquet(file: Path, *, omit: Sequence[str] = ()) -> Data:
+def read_parquet(file: Path, *, index: bool | None = None, omit: Sequence[str] = ()) -> Data:
     """Read a matrix from a .parquet file; the index of pandas or a first column of text names the rows.
 
-    Other columns of text or dates are left out, and those that `omit` names.
+    So does a first column of numbers that is an axis, such as wavelengths, as in other tables; `index` says
+    whether the first column of numbers does. Other columns of text or dates are left out, and those that
+    `omit` names.
     """
     types, pq = needed("pyarrow").types, needed("pyarrow.parquet")
     number_kinds = (types.is_integer, types.is_floating, types.is_boolean)
@@ -33,11 +37,11 @@ def read_parquet(file: Path, *, omit: Sequence[str] = ()) -> Data:
             # What pandas stored as an index; a range index is no column.
             stored = (schema.pandas_metadata or {}).get("index_columns", [])
             names = {name: None for name in schema.names if name not in {*omit}}
-            index = dict.fromkeys(name for name in stored if isinstance(name, str) and name in names)
-            named = [name for name in names if name not in index]
+            by_name = dict.fromkeys(name for name in stored if isinstance(name, str) and name in names)
+            named = [name for name in names if name not in by_name]
             first = schema.names.index(named[0]) if named else 0
-            if not index and named and is_text(schema.field(first).type):
-                index = {named.pop(0): None}
+            if not by_name and named and is_text(schema.field(first).type):
+                by_name = {named.pop(0): None}
         if len(set(schema.names)) < len(schema.names):
             raise ValueError(f"{file.name} has two columns with the same name: rename one.")
         check_omitted(omit, schema.names, file)
@@ -55,7 +59,7 @@ def read_parquet(file: Path, *, omit: Sequence[str] = ()) -> Data:
         with parsing(file, KIND):
             nbytes = checked_sizes(content.metadata, set(named), file)
         check_size(8 * rows * len(schema.names), file)
-        check_size(nbytes + (TEXT_SIZE * rows if index else 0), file)
+        check_size(nbytes + (TEXT_SIZE * rows if by_name else 0), file)
         with parsing(file, KIND):
             columns = [column.to_numpy() for column in content.read(named).columns]
             if any(column.shape != (rows,) for column in columns):
@@ -64,12 +68,33 @@ def read_parquet(file: Path, *, omit: Sequence[str] = ()) -> Data:
             for j, column in enumerate(columns):
                 M[:, j] = column
     with parsing(file, KIND):
-        words = [words_of(file, name) for name in index]
+        words = [words_of(file, name) for name in by_name]
         if len(words) > 1:  # joined, each text is a new one
             check_size(sum(len(word) for column in words for word in column) + TEXT_SIZE * rows, file)
         row_names = tuple(", ".join(parts) for parts in zip(*words, strict=True))
-    left_out = said_of_columns(texts, omit, len(schema.names) - len(index))
-    return Data(M=M, file=file, row_names=row_names, column_names=tuple(named), left_out=left_out)
+    left_out = said_of_columns(texts, omit, len(schema.names) - len(by_name))
+    data = Data(M=M, file=file, row_names=row_names, column_names=tuple(named), left_out=left_out)
+    return data if by_name else without_axis(data, index)
+
+
+def without_axis(data: Data, index: bool | None) -> Data:
+    """Return the data with the first column as names of the rows, if it is an axis or `index` says so."""
+    heading = data.column_names[0]
+    named, unit = axis_of(heading)
+    if index is False or data.M.shape[1] < 2 or not (index or named or is_axis(data.M)):
+        return data
+    said = f"The first column, {heading[:40]!r}, is taken as names of the rows; --no-index makes it data."
+    first = data.M[:, 0].astype(np.float64)
+    measured = unit is not None and bool(np.isfinite(first).all())
+    return replace(
+        data,
+        M=data.M[:, 1:],
+        row_names=tuple(f"{value:.12g}" for value in first),
+        column_names=data.column_names[1:],
+        wavelengths=tuple(first.tolist()) if measured else (),
+        wavelength_unit=(unit or "") if measured else "",
+        assumptions=() if index else (said,),
+    )
 
 
 def is_text(kind: Any) -> bool:
