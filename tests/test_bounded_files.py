@@ -114,11 +114,11 @@ def test_sizes_of_pages_are_those_that_pyarrow_writes(tmp_path, version, compres
 
 def test_headers_are_parsed_in_a_time_that_grows_with_their_length():
     lines = "wavelength = {\n" + "1,\n" * 10**6 + "1}\nbands = 2\n"
-    start = time.perf_counter()
+    start = time.process_time()
     header = parse_header("ENVI\n" + lines)
     assert (len(header["wavelength"]), header["bands"]) == (10**6 + 1, "2")
     assert len(parse_header("ENVI\n" + "a = b\n" * 10**6)) == 1
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
 
 
 def test_headers_are_parsed_as_the_package_spectral_parses_them(tmp_path):
@@ -229,10 +229,10 @@ def test_a_packed_matrix_whose_lines_never_end_is_refused(tmp_path, start, rest)
 def test_a_wide_table_with_a_wrong_cell_is_refused_in_a_time_that_grows_with_its_size(tmp_path):
     line = ",".join(["1"] * 5000)
     (tmp_path / "a.csv").write_text(f"{line}\n" * 300 + f"{line}x\n")
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ValueError, match=r"^a\.csv has '1x' in line 301, cell 5000: expected a number"):
         read(tmp_path / "a.csv")
-    assert time.perf_counter() - start < 30
+    assert time.process_time() - start < 30
 
 
 # Others.
