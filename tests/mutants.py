@@ -140,7 +140,7 @@ MUTANTS = [
     ("_kernels/vertices.py", "squares[j] - 2.0 * B[j, k] + G[k, k]", "squares[j] - 2.0 * B[j, k]"),
     ("_descent/_exchange.py", "K[:, k] = inner_products(C, C.part(np.array([found])))[:, 0]", "pass"),
     ("_descent/_exchange.py", "count, quiet = count + 1, 0", "count, quiet = count + 1, quiet + 1"),
-    ("_descent/_likelihood.py", "else height) * self.noise", "else height) * 0.0"),
+    ("_descent/_likelihood.py", "PRICE * self.height * self.noise", "PRICE * self.height * 0.0"),
     ("_descent/_likelihood.py", "anchors[order] = columns", "anchors[:] = columns"),
     ("_descent/_likelihood.py", "+ self.price * float(np.linalg.slogdet(Q)[1])", "- self.price"),
     ("_descent/_noise.py", "(centre + TRACY_WIDOM * width)", "centre"),
