@@ -198,3 +198,11 @@ def test_auto_finds_more_vertices_than_directions_among_many_columns():
     sel = sepnmf.auto(M + 1e-3 * rng.standard_normal(M.shape), 5)
     assert set(sel.anchors) == set(range(5))
     assert sel.vertices.shape == (40, 5)
+
+
+@pytest.mark.parametrize(("structure", "found"), [(1.0, True), (1.5, False)])
+def test_what_has_structure_gets_no_noise_model_unless_it_is_named(monkeypatch, structure, found):
+    M, _, _ = noisy("rows")
+    monkeypatch.setattr(models, "structure_left", lambda *_: structure)
+    assert (models.whitened(M, 6, "auto", np.random.default_rng(0)) is not None) == found
+    assert models.whitened(M, 6, "rows", np.random.default_rng(0)) is not None
