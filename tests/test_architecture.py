@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import mutants
 import sepnmf
 
 ROOT = Path(sepnmf.__file__).parent
@@ -107,3 +108,7 @@ def test_public_names_mean_the_same_whatever_was_loaded_before(first):
         "assert vca is sepnmf.vca and vca.method is sepnmf.METHODS['vca']\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_mutants_are_of_the_code_as_it_is():
+    assert not mutants.outdated()
