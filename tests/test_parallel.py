@@ -2,6 +2,7 @@
 
 import _thread
 import importlib
+import linecache
 import os
 import pkgutil
 import subprocess
@@ -151,6 +152,30 @@ def test_blas_has_its_threads_back_even_when_calls_overlap():
     assert blas_threads() == before
 
 
+def test_the_thread_that_leaves_last_restores_blas_while_the_first_is_alive():
+    in_first, in_second, out_first, seen = (threading.Event() for _ in range(4))
+
+    def first():
+        with SingleBLAS():
+            in_first.set()
+            assert in_second.wait(60)
+        out_first.set()
+        assert seen.wait(60)
+
+    with threadpool_limits(3, user_api="blas"), ThreadPoolExecutor(1) as pool:
+        before = blas_threads()
+        ended = pool.submit(first)
+        assert in_first.wait(60)
+        with SingleBLAS():
+            in_second.set()
+            assert out_first.wait(60)
+            assert set(blas_threads()) == {1}
+        after = blas_threads()
+        seen.set()
+        ended.result(60)
+    assert after == before
+
+
 def test_an_error_in_a_thread_reaches_the_caller_and_blas_its_threads():
     before = blas_threads()
 
@@ -163,11 +188,17 @@ def test_an_error_in_a_thread_reaches_the_caller_and_blas_its_threads():
 
 
 def interrupted(function, moment):
-    """Call a function that Ctrl-C interrupts at a moment; return how many lines and calls there were."""
+    """Call a function that Ctrl-C interrupts at a moment; return how many lines and calls there were.
+
+    Lines that begin with `with` are not counted. They are also where its block ends, and there the interpreter
+    delivers no signal before it has called `__exit__`; an exception of ours would leave a lock locked.
+    """
     passed = 0
 
     def trace(frame, event, _):
         nonlocal passed
+        if linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with "):
+            return trace
         passed += 1
         if passed == moment:
             raise KeyboardInterrupt
@@ -205,6 +236,7 @@ def test_blas_has_its_threads_back_and_ours_end_whenever_ctrl_c_comes(function):
             interrupted(function, moment)
             assert blas_threads() == before, f"moment {moment} of {moments}"
             assert not SingleBLAS._inside
+            assert not SingleBLAS._lock._is_owned(), f"moment {moment} of {moments}: others would wait for ever"
     end = time.monotonic() + 10
     while _thread._count() > threads:
         assert time.monotonic() < end

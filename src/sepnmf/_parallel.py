@@ -70,7 +70,7 @@ class SingleBLAS:
                     libraries = ThreadpoolController().select(user_api="blas").lib_controllers
                     cls._before = [(library, library.num_threads) for library in libraries]
                     for library in libraries:
-                        library.set_num_threads(1)
+                        set_threads(library, 1)
         except BaseException:
             self.leave()
             raise
@@ -97,8 +97,20 @@ class SingleBLAS:
     def restore(cls) -> None:
         """Restore the numbers of threads."""
         for library, threads in cls._before:
-            library.set_num_threads(threads)
+            set_threads(library, threads)
         cls._before = []
+
+
+def set_threads(library: Any, threads: int) -> None:
+    """Set the number of threads of a BLAS library, from whichever thread this is called.
+
+    Recent versions of threadpoolctl give OpenBLAS to the first thread that sets a number, and do nothing for
+    others until it has ended or is cleared.
+    """
+    clear = getattr(library, "clear_controlling_thread", lambda force: None)
+    clear(force=True)
+    library.set_num_threads(threads)
+    clear(force=True)
 
 
 def reset_after_fork() -> None:
