@@ -184,6 +184,9 @@ def test_options_of_a_method_are_passed_on(sepnmf_says):
     code, _, err = sepnmf_says("select", "M.npy", "-r", 3, "--method", "admm")
     assert code == 2
     assert "needs the option(s) lam, rho" in err
+    code, _, err = sepnmf_says("select", "M.npy", "-r", 3, "--method", "admm", "--set", "lamda=1")
+    assert code == 2
+    assert "'lamda' is not an option of method 'admm': did you mean lam? It takes p, norm, lam" in err
 
 
 @pytest.mark.parametrize(("text", "value"), [("a=1", 1), ("a=1e-3", 1e-3), ("a=x", "x"), ("a=None", None)])

@@ -1,5 +1,7 @@
 """The containers of the field: frames, labelled arrays, annotated data, and what has __array__ or DLPack."""
 
+from pathlib import Path
+
 import anndata
 import dask.array as da
 import numpy as np
@@ -129,6 +131,11 @@ def test_arrays_of_other_libraries_are_read(kind):
         (pl.DataFrame({"a": [1.0, 2.0]}).lazy(), r"M is a lazy frame: pass M.collect\(\)"),
         (pd.DataFrame({"a": [1.0, np.nan]}), "NaN or infinite entries.*mask="),
         (xr.Dataset({"reflectance": cube()}), r"M is a Dataset.*M\['reflectance'\]"),
+        (
+            "scene.csv",
+            r"M is the name of a file: read it first, with sepnmf.io.read\('scene.csv'\).matrix\(\)",
+        ),
+        (Path("a", "scene.csv"), "M is the name of a file: read it first"),
         (cube().rename(band="z"), "dimensions y, x, z, of which none is known as spectral"),
         (cube().expand_dims("channel"), "several are known as spectral"),
         (anndata.AnnData(obs=pd.DataFrame(index=["a"])), "M has no X"),

@@ -4,10 +4,12 @@ Containers are told apart by the package that defines their class, so that no pa
 To add a container, write a function from it to a `Container`, and add it to `READERS`.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -64,6 +66,11 @@ class Container:
 
 def container_of(M: Any, name: str = "M") -> Container:
     """Return what M holds; an array, a sparse or a lazy one is its own container."""
+    if isinstance(M, str | bytes | PathLike):
+        file = os.fsdecode(M)[:60]
+        raise ValueError(
+            f"{name} is the name of a file: read it first, with sepnmf.io.read({file!r}).matrix()."
+        )
     for kind in type(M).__mro__:
         reader = READERS.get((kind.__module__.partition(".")[0], kind.__name__))
         if reader is not None:
