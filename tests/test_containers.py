@@ -1,5 +1,6 @@
 """The containers of the field: frames, labelled arrays, annotated data, and what has __array__ or DLPack."""
 
+import re
 from pathlib import Path
 
 import anndata
@@ -147,6 +148,34 @@ def test_arrays_of_other_libraries_are_read(kind):
 def test_what_cannot_be_read_is_refused_in_one_sentence(given, words):
     with pytest.raises(ValueError, match=words):
         sepnmf.select(given, 1)
+
+
+def image_of(A):
+    return xr.DataArray(A.reshape(12, 6, 10), dims=("band", "y", "x")).transpose("y", "x", "band")
+
+
+FINITE = {
+    "array": (lambda A: A, "np.isfinite(M).all(axis=0)"),
+    "sparse": (sparse.csr_array, "np.isfinite(np.ravel(M.sum(axis=0)))"),
+    "pandas": (pd.DataFrame, "np.isfinite(M).all(axis=0)"),
+    "polars": (pl.DataFrame, "np.isfinite(M.to_numpy()).all(axis=0)"),
+    "AnnData": (anndata.AnnData, "np.isfinite(np.ravel(M.X.sum(axis=0)))"),
+    "Dask": (lambda A: da.from_array(A, chunks=(12, 7)), "np.isfinite(M).all(axis=0)"),
+    "xarray": (image_of, "np.isfinite(M).all('band')"),
+    "lazy xarray": (lambda A: image_of(A).chunk(x=3), "np.isfinite(M).all('band')"),
+}
+
+
+@pytest.mark.parametrize("kind", FINITE)
+def test_the_mask_that_leaves_out_columns_with_nan_can_be_copied_from_the_message(kind):
+    A = M.copy()
+    A[3, LEFT_OUT] = np.nan
+    wrap, written = FINITE[kind]
+    given = wrap(A)
+    with pytest.raises(ValueError, match=re.escape(f"leave their columns out with mask={written}, or")):
+        sepnmf.select(given, 4)
+    mask = eval(written, {"np": np, "M": given})
+    assert set(sepnmf.select(given, 4, mask=mask).anchors) == set(TRUE)
 
 
 # Labelled arrays ---------------------------------------------------------------------------------------

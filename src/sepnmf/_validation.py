@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from sepnmf._typing import ArrayLike, Floats
 
+# How a user writes a mask of the columns of M without NaN or infinite entries.
+FINITE, FINITE_SPARSE = "np.isfinite(M).all(axis=0)", "np.isfinite(np.ravel(M.sum(axis=0)))"
+
 # Ω compares w_i x_ij with w_j x_ii; squares of w_j / w_i must stay finite.
 WIDEST_WEIGHTS = 1e150
 
@@ -74,11 +77,13 @@ def check_real(dtype: np.dtype[Any], name: str) -> None:
         raise ValueError(f"{name} must hold real numbers, got dtype {dtype}: convert it to float first.")
 
 
-def not_finite(name: str, count: int, first: tuple[int, ...] | None, where: str = "") -> str:
-    """Return what to say of NaN and infinite entries."""
-    advice = (
-        "leave their columns out with mask=, or replace them" if name == "M" else "remove or replace them"
-    )
+def not_finite(
+    name: str, count: int, first: tuple[int, ...] | None, where: str = "", finite: str = FINITE
+) -> str:
+    """Return what to say of NaN and infinite entries; `finite` is how a mask of the other columns reads."""
+    advice = "remove or replace them"
+    if name == "M":
+        advice = f"leave their columns out with mask={finite}, or replace them"
     return f"{name} has {count} NaN or infinite entries{where}, the first at {first}: {advice}."
 
 

@@ -8,6 +8,8 @@ from scipy import sparse
 
 from sepnmf._typing import Ints
 from sepnmf._validation import (
+    FINITE,
+    FINITE_SPARSE,
     check_real,
     check_real_array,
     computing_dtype,
@@ -45,11 +47,13 @@ def checked(
     columns: Columns | None = None,
     rows: Ints | None = None,
     located: Callable[[tuple[int, int]], tuple[int, int] | None] | None = None,
+    finite: str = FINITE,
 ) -> InMemory:
     """Return the used columns of an array, or of a sparse one, with finite entries, negative ones dealt with.
 
     `rows` are the caller's indices of the rows, if not all are here. `located` returns row and column of an
-    entry as the caller counts them; by default `columns` and `rows` say it.
+    entry as the caller counts them; by default `columns` and `rows` say it. `finite` is how the caller writes
+    a mask of the columns without NaN or infinite entries.
     """
     used = A if columns is None or columns.kept is None else A[:, columns.kept]
     kind = Sparse if sparse.issparse(used) else Dense
@@ -64,7 +68,8 @@ def checked(
 
     if has_not_finite(matrix.values):
         found = matrix.entries_where(lambda values: ~np.isfinite(values))
-        raise ValueError(not_finite(name, len(found), first(found)))
+        finite = FINITE_SPARSE if sparse.issparse(A) and finite == FINITE else finite
+        raise ValueError(not_finite(name, len(found), first(found), finite=finite))
     if negative == "allow" or matrix.values.min(initial=0) >= 0:
         return matrix
     if negative == "clip":

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from sepnmf._typing import Floats, Ints, Seed
 from sepnmf._validation import (
+    FINITE,
     check_generator,
     computing_dtype,
     has_not_finite,
@@ -88,12 +89,14 @@ class Chunked(Matrix):
         negative: Negative = "error",
         columns: Columns | None = None,
         rows: Ints | None = None,
+        finite: str = FINITE,
     ) -> None:
         self.given = array
         self.whole = with_whole_columns(array)
         self.columns = columns
         self.rows = rows  # the caller's indices of the rows, if not all are used
         self.mask = None if columns is None else columns.mask
+        self.finite = finite  # how the caller writes a mask of the columns without NaN
         self.array = self.whole if self.mask is None else kept_columns(self.whole, self.mask)
         self.negative = negative
         self.changes: tuple[Change, ...] = ()
@@ -164,7 +167,7 @@ class Chunked(Matrix):
         return products_with(self.given, Q, self.negative, self.kept)
 
     def part(self, columns: Ints) -> "Chunked":
-        other = Chunked(self.array[:, columns], self.negative)
+        other = Chunked(self.array[:, columns], self.negative, finite=self.finite)
         other.changes, other.scale = self.changes, self.scale
         return other
 
@@ -187,7 +190,7 @@ class Chunked(Matrix):
         else:
             whole = checked_kind(sparse.hstack(chunks))
         del chunks
-        matrix = checked(whole, self.negative, located=self.given_position)
+        matrix = checked(whole, self.negative, located=self.given_position, finite=self.finite)
         return reduce(lambda columns, change: change(columns), self.changes, matrix)
 
     def sampled(self, random_state: Seed) -> InMemory:
@@ -199,6 +202,7 @@ class Chunked(Matrix):
             held.columns,
             self.negative,
             located=lambda place: self.given_position((place[0], int(held.indices[place[1]]))),
+            finite=self.finite,
         )
 
     # Passes ------------------------------------------------------------------------------------------
@@ -269,7 +273,8 @@ class Chunked(Matrix):
             return self, self.scan(*reducers)
         entries, *results = self.scan(Inspection(), *reducers)
         if entries.n_bad:
-            raise ValueError(not_finite("M", entries.n_bad, self.given_position(entries.first_bad)))
+            first = self.given_position(entries.first_bad)
+            raise ValueError(not_finite("M", entries.n_bad, first, finite=self.finite))
         if entries.n_negative and self.negative == "error":
             raise ValueError(
                 negative_entries(entries.n_negative, self.given_position(entries.first_negative))

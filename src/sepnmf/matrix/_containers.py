@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sepnmf._typing import Bools, Ints
+from sepnmf._validation import FINITE
 from sepnmf.matrix._backed import in_blocks, is_backed_sparse
 from sepnmf.matrix._lazy import flattened, is_lazy
 
@@ -51,6 +52,8 @@ class Container:
         Returns columns in a container of the same kind; None: indexing the array does.
     wrap : callable or None
         Turns weights, one column for each column, into a container of the same kind; None: they are an array.
+    finite : str
+        How a user writes a mask of the columns without NaN or infinite entries.
     """
 
     array: Any
@@ -62,6 +65,7 @@ class Container:
     spectral: bool = False
     take: Callable[[Ints], Any] | None = None
     wrap: Callable[[Any], Any] | None = None
+    finite: str = FINITE
 
 
 def container_of(M: Any, name: str = "M") -> Container:
@@ -128,11 +132,7 @@ def along(array: Any, axis: int, indices: Ints | None) -> Any:
 
 def from_pandas(M: Any, name: str) -> Container:
     """The columns of a data frame have names; its index names the rows."""
-    for label, dtype in zip(M.columns, M.dtypes, strict=True):
-        if getattr(dtype, "kind", "O") not in "fiub":
-            raise ValueError(
-                f"{name} has a column {str(label)!r} of type {dtype}, not real numbers: drop or convert it."
-            )
+    check_columns(M, name)
     if len(M.columns) and all(getattr(dtype, "fill_value", None) == 0 for dtype in M.dtypes):
         array = M.sparse.to_coo()
     elif any(isinstance(dtype, np.dtype) for dtype in M.dtypes):
@@ -149,11 +149,7 @@ def from_pandas(M: Any, name: str) -> Container:
 
 def from_polars(M: Any, name: str) -> Container:
     """The columns of a data frame have names."""
-    for label, dtype in M.schema.items():
-        if not (dtype.is_numeric() or str(dtype) == "Boolean"):
-            raise ValueError(
-                f"{name} has a column {label!r} of type {dtype}, not real numbers: drop or convert it."
-            )
+    check_columns(M, name)
     array = M.to_numpy()
     if array.dtype == object:  # missing truth values, and decimals
         import polars
@@ -163,7 +159,25 @@ def from_polars(M: Any, name: str) -> Container:
         array,
         column_name=lambda j: str(M.columns[j]),
         take=lambda columns: M[:, [int(j) for j in columns]],
+        finite="np.isfinite(M.to_numpy()).all(axis=0)",
     )
+
+
+def check_columns(M: Any, name: str) -> None:
+    """Refuse a frame with a column that does not hold real numbers; of anything else, do nothing."""
+    package = type(M).__module__.partition(".")[0]
+    if package not in ("pandas", "polars") or not hasattr(M, "columns"):
+        return
+    for label, dtype in zip(M.columns, M.dtypes, strict=True):
+        if package == "pandas":
+            is_real = getattr(dtype, "kind", "O") in "fiub"
+        else:
+            is_real = dtype.is_numeric() or str(dtype) == "Boolean"
+        if not is_real:
+            raise ValueError(
+                f"{name} has a column {label_text(label)!r} of type {dtype}, not real numbers: drop or "
+                "convert it."
+            )
 
 
 def from_lazy_frame(M: Any, name: str) -> Container:
@@ -185,6 +199,7 @@ def from_anndata(M: Any, name: str) -> Container:
         row_name=lambda i: str(M.obs_names[i]),
         column_name=lambda j: str(M.var_names[j]),
         take=lambda columns: M[:, columns],
+        finite="np.isfinite(np.ravel(M.X.sum(axis=0)))",
     )
 
 
@@ -276,6 +291,7 @@ def from_xarray(M: Any, name: str) -> Container:
         spectral=bool(known),
         take=take,
         wrap=wrap,
+        finite=f"np.isfinite(M).all({rows!r})",
     )
 
 
