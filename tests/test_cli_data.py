@@ -156,6 +156,16 @@ def test_nan_is_refused_with_the_options_that_leave_it_out(scene, sepnmf_says):
     assert "the first at (0, 0): leave their columns out with --nodata nan or --mask FILE, or" in err
 
 
+def test_nodata_below_zero_is_refused_with_the_option_that_leaves_it_out(scene, sepnmf_says):
+    np.save("scene.npy", with_empty(scene, -9999.0))
+    code, out, err = sepnmf_says(*UNMIX)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "looks like nodata: leave its columns out with --nodata -9999, or pass --negative clip" in err
+    np.savetxt("table.csv", with_empty(scene, -9999.0).reshape(-1, BANDS).T, delimiter=",")
+    _, _, err = sepnmf_says("select", "table.csv", "-r", 3)
+    assert "looks like nodata: leave its columns out with --nodata -9999, or pass --negative clip" in err
+
+
 def test_a_mask_leaves_pixels_out(scene, sepnmf_says):
     mask = np.ones((LINES, SAMPLES), np.uint8)
     for place in EMPTY:

@@ -95,8 +95,8 @@ def as_matrix(
     if wanted is not None:
         array = array[wanted]
     if lazy:
-        return Chunked(array, negative, columns, wanted, container.finite)
-    return checked(array, negative, name, columns, wanted, finite=container.finite)
+        return Chunked(array, negative, columns, wanted, container.remedy)
+    return checked(array, negative, name, columns, wanted, remedy=container.remedy)
 
 
 def complete_array(A: MatrixLike, name: str, row_mask: ArrayLike | None = None) -> Floats:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sepnmf._typing import Bools, Ints
-from sepnmf._validation import FINITE
+from sepnmf._validation import OF_ARRAYS, Remedy
 from sepnmf.matrix._backed import in_blocks, is_backed_sparse
 from sepnmf.matrix._lazy import flattened, is_lazy
 
@@ -52,8 +52,8 @@ class Container:
         Returns columns in a container of the same kind; None: indexing the array does.
     wrap : callable or None
         Turns weights, one column for each column, into a container of the same kind; None: they are an array.
-    finite : str
-        How a user writes a mask of the columns without NaN or infinite entries.
+    remedy : Remedy
+        How columns with entries that are refused are left out.
     """
 
     array: Any
@@ -65,11 +65,13 @@ class Container:
     spectral: bool = False
     take: Callable[[Ints], Any] | None = None
     wrap: Callable[[Any], Any] | None = None
-    finite: str = FINITE
+    remedy: Remedy = OF_ARRAYS
 
 
 def container_of(M: Any, name: str = "M") -> Container:
     """Return what M holds; an array, a sparse or a lazy one is its own container."""
+    if isinstance(M, Container):
+        return M
     if isinstance(M, str | bytes | PathLike):
         file = os.fsdecode(M)[:60]
         raise ValueError(
@@ -159,7 +161,7 @@ def from_polars(M: Any, name: str) -> Container:
         array,
         column_name=lambda j: str(M.columns[j]),
         take=lambda columns: M[:, [int(j) for j in columns]],
-        finite="np.isfinite(M.to_numpy()).all(axis=0)",
+        remedy=Remedy("mask=np.isfinite(M.to_numpy()).all(axis=0)", "mask=(M.to_numpy() != {}).all(axis=0)"),
     )
 
 
@@ -199,7 +201,7 @@ def from_anndata(M: Any, name: str) -> Container:
         row_name=lambda i: str(M.obs_names[i]),
         column_name=lambda j: str(M.var_names[j]),
         take=lambda columns: M[:, columns],
-        finite="np.isfinite(np.ravel(M.X.sum(axis=0)))",
+        remedy=Remedy("mask=np.isfinite(np.ravel(M.X.sum(axis=0)))", ""),
     )
 
 
@@ -291,7 +293,7 @@ def from_xarray(M: Any, name: str) -> Container:
         spectral=bool(known),
         take=take,
         wrap=wrap,
-        finite=f"np.isfinite(M).all({rows!r})",
+        remedy=Remedy(f"mask=np.isfinite(M).all({rows!r})", f"mask=(M != {{}}).all({rows!r})"),
     )
 
 
