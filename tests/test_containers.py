@@ -178,6 +178,43 @@ def test_the_mask_that_leaves_out_columns_with_nan_can_be_copied_from_the_messag
     assert set(sepnmf.select(given, 4, mask=mask).anchors) == set(TRUE)
 
 
+WAVELENGTHS = np.sort(np.random.default_rng(0).uniform(400, 900, 12))
+AXES = {
+    "heading": ("wavelength_nm", WAVELENGTHS),
+    "steps": ("first", np.linspace(400, 955, 12)),
+    "falling whole numbers": ("first", np.arange(40_000, 40_000 - 12 * 7, -7, dtype=np.uint16)),
+}
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("which", AXES)
+def test_an_axis_in_a_frame_is_left_out_and_named(kind, which):
+    heading, values = AXES[which]
+    frame = kind({heading: values} | dict(zip(NAMES, M.T, strict=True)))
+    with pytest.warns(UserWarning, match=f"The first column of M, '{heading}', is an axis") as caught:
+        sel = sepnmf.select(frame, 4)
+    assert caught[0].filename == __file__
+    assert sel.anchors.tolist() == (BEST + 1).tolist()
+    assert sel.names == tuple(NAMES[j] for j in BEST)
+    assert list(sel.take(frame).columns) == list(sel.names)
+    assert len(sel.scores) == 61
+    with pytest.warns(UserWarning, match="is left out"):
+        assert sepnmf.metrics.rae(frame, sel.anchors) == pytest.approx(1.0)
+    advice = str(caught[0].message).partition(": pass ")[2].partition(", or ")[0]
+    assert set(sepnmf.select(eval(advice, {"M": frame}), 4).anchors) == set(TRUE)  # without a warning
+    assert 0 in sepnmf.select(frame.to_numpy(), 4).anchors
+    with pytest.raises(ValueError, match=f"The first column of W, '{heading}', is an axis and no sample: pa"):
+        sepnmf.nnls(frame, M)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_a_frame_without_an_axis_is_taken_as_it_is(kind):
+    ramps = {"one": np.arange(12.0), "two": np.arange(12.0) * 3 + 1}  # both have equal steps
+    frame = kind(ramps | dict(zip(NAMES, M.T, strict=True)))
+    assert set(sepnmf.select(frame, 4, "spa").names) & set(ramps)
+    assert sepnmf.select(kind({"time": [1.0, 2.0, 4.0]}), 1).names == ("time",)
+
+
 # Labelled arrays ---------------------------------------------------------------------------------------
 
 LAYOUTS = {

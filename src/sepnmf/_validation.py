@@ -1,5 +1,6 @@
 """Checks of what a user passes in. Each failure is one sentence: what, where, what to do."""
 
+import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -109,6 +110,14 @@ def not_finite(
     if name == "M":
         advice = f"leave their columns out with {remedy.nan}, or replace them"
     return f"{name} has {count} NaN or infinite entries{where}, the first at {first}: {advice}."
+
+
+def level_outside() -> int:
+    """Return the `stacklevel` with which a warning of the caller points at the code that uses the library."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "sepnmf":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def negative_entries(

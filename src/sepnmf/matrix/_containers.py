@@ -16,6 +16,7 @@ import numpy as np
 
 from sepnmf._typing import Bools, Ints
 from sepnmf._validation import OF_ARRAYS, Remedy
+from sepnmf.matrix._axis_column import names_rows
 from sepnmf.matrix._backed import in_blocks, is_backed_sparse
 from sepnmf.matrix._lazy import flattened, is_lazy
 
@@ -54,6 +55,8 @@ class Container:
         Turns weights, one column for each column, into a container of the same kind; None: they are an array.
     remedy : Remedy
         How columns with entries that are refused are left out.
+    axis : str
+        If the first column is an axis, such as wavelengths, what to pass instead; empty if it is none.
     """
 
     array: Any
@@ -66,6 +69,7 @@ class Container:
     take: Callable[[Ints], Any] | None = None
     wrap: Callable[[Any], Any] | None = None
     remedy: Remedy = OF_ARRAYS
+    axis: str = ""
 
 
 def container_of(M: Any, name: str = "M") -> Container:
@@ -141,11 +145,13 @@ def from_pandas(M: Any, name: str) -> Container:
         array = M.to_numpy()
     else:  # types of pandas that have a value for missing entries
         array = M.to_numpy(dtype=np.float64, na_value=np.nan)
+    array = array if array.dtype != object else M.to_numpy(dtype=np.float64, na_value=np.nan)
     return Container(
-        array if array.dtype != object else M.to_numpy(dtype=np.float64, na_value=np.nan),
+        array,
         row_name=lambda i: label_text(M.index[i]),
         column_name=lambda j: label_text(M.columns[j]),
         take=lambda columns: M.iloc[:, columns],
+        axis=f"{name}.set_index({M.columns[0]!r})" if has_axis(M, array) else "",
     )
 
 
@@ -161,8 +167,14 @@ def from_polars(M: Any, name: str) -> Container:
         array,
         column_name=lambda j: str(M.columns[j]),
         take=lambda columns: M[:, [int(j) for j in columns]],
+        axis=f"{name}.drop({M.columns[0]!r})" if has_axis(M, array) else "",
         remedy=Remedy("mask=np.isfinite(M.to_numpy()).all(axis=0)", "mask=(M.to_numpy() != {}).all(axis=0)"),
     )
+
+
+def has_axis(M: Any, array: Any) -> bool:
+    """Return whether the first column of a frame is an axis, such as wavelengths, and no sample."""
+    return len(M.columns) > 1 and names_rows(label_text(M.columns[0]), array)
 
 
 def check_columns(M: Any, name: str) -> None:

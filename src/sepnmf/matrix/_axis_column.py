@@ -2,8 +2,10 @@
 
 import re
 import unicodedata
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from sepnmf._typing import Bools, Floats
 
@@ -46,6 +48,11 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFC", text).casefold().replace("\u03bc", "\u00b5")
 
 
+def names_rows(heading: str, M: Any) -> bool:
+    """Return whether the first column of a table is an axis, by its heading or its equal steps."""
+    return M.shape[1] > 1 and (axis_of(heading)[0] or (not issparse(M) and is_axis(M)))
+
+
 def is_axis(M: Floats) -> bool:
     """Return whether the first column, and no other, rises or falls in equal steps."""
     if M.shape[1] < 2 or M.shape[0] < LEAST_ROWS or not has_equal_steps(M[:, :1])[0]:
@@ -56,6 +63,6 @@ def is_axis(M: Floats) -> bool:
 def has_equal_steps(columns: Floats) -> Bools:
     """Return which columns strictly rise or fall in equal steps."""
     with np.errstate(invalid="ignore", over="ignore"):
-        steps = np.diff(columns, axis=0)
+        steps = np.diff(columns.astype(np.float64, copy=False), axis=0)  # of whole numbers, no overflow
         mean = steps.mean(axis=0)
         return np.asarray((mean != 0) & (np.abs(steps - mean) <= STEP_TOLERANCE * np.abs(mean)).all(axis=0))
