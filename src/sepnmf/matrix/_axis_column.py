@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ OTHERS = frozenset(
 )
 # A name, and a unit in brackets, behind a slash, or behind "in".
 WITH_UNIT = re.compile(r"(.+?)\s*(?:\((.*)\)|\[(.*)\]|/(.*)|,(.*)|\s+in\s+(.*))")
+WAVELENGTH = re.compile(r"(?<![\d.,])(\d+(?:[.,]\d+)?)\s*([a-zµ]+)\W*$")
 LAST_WORD = re.compile(r"(.+?)\s+(\S+)")
 
 LEAST_ROWS, STEP_TOLERANCE = 5, 1e-3
@@ -41,6 +43,22 @@ def axis_of(heading: str) -> tuple[bool, str | None]:
             return False, None
     name, unit = folded(match[1]), next(part for part in match.groups()[1:] if part is not None)
     return name in WAVELENGTHS | OTHERS, unit.strip() if name in WAVELENGTHS else None
+
+
+def wavelengths_in(names: Sequence[str]) -> tuple[tuple[float, ...], str]:
+    """Return the wavelengths that names of bands end with, such as "450.2 nm", and their unit.
+
+    There is one name at least. Empty if a name has none, if units differ, or if two wavelengths are equal.
+    """
+    if WAVELENGTH.search(folded(names[0])) is None:
+        return (), ""
+    found = [WAVELENGTH.search(folded(name)) for name in names]
+    units = {match[2] for match in found if match is not None}
+    if None in found or len(units) != 1 or not units <= LENGTHS:
+        return (), ""
+    values = tuple(float(match[1].replace(",", ".")) for match in found if match is not None)
+    distinct = len(set(values)) == len(values) > 1 and max(values) < np.inf
+    return (values, units.pop()) if distinct else ((), "")
 
 
 def folded(text: str) -> str:
