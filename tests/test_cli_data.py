@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from spectral import envi
 
 import sepnmf
 from sepnmf.datasets import make_dirichlet
+from sepnmf.io import READERS
 
 LINES, SAMPLES, BANDS = 12, 10, 20
 EMPTY = [(0, 0), (3, 4), (3, 5), (11, 9)]  # pixels without data
@@ -95,6 +97,17 @@ def test_nodata_may_be_repeated(scene, sepnmf_says):
     (said,) = json.loads(out)["left_out"]
     assert said.startswith("3 of 120 pixels are left out: ")
     assert all(value in said for value in ("-1", "65535", "0"))
+
+
+@pytest.mark.parametrize(("option", "parameter"), [("--variable", "variable"), ("--memory", "large")])
+def test_the_help_names_every_format_that_an_option_is_for(sepnmf_says, option, parameter):
+    words = {".hdr": "ENVI", ".tif": "GeoTIFF", ".tiff": "GeoTIFF", ".nc": "NetCDF", ".nc4": "NetCDF"}
+    words |= dict.fromkeys((".h5", ".hdf5", ".he5"), "HDF5")
+    _, out, _ = sepnmf_says("select", "--help")
+    text = out.partition(f"  {option} ")[2].partition("\n  --")[0]
+    readers = {kind for kind, reader in READERS.items() if parameter in signature(reader).parameters}
+    assert readers
+    assert {kind for kind in readers if words.get(kind, kind) not in text} == set()
 
 
 def test_the_help_says_that_bands_are_counted_from_one(sepnmf_says):

@@ -65,9 +65,12 @@ def topics(
 ) -> None:
     """Find anchor words and topics of texts or word counts.
 
-    Of counts with --vocab, the dimension that equals the size of the vocabulary is that of the words.
-    Without, the names of the columns are the words. Writes topics.csv, the top words of each topic, and
-    documents.csv, the documents with the largest share of each topic.
+    An anchor word occurs, or nearly so, in one topic only. FILE has texts, or counts of words in documents.
+    The words of counts are the names of the columns; for counts without names, --vocab gives them, and it
+    does not matter whether words are rows or columns.
+
+    Writes topics.csv, the top words of each topic, and documents.csv, the documents with the largest share of
+    each topic.
     """
     from sepnmf.text import Cooccurrence, document_topics, topic_words
 
