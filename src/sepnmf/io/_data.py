@@ -92,9 +92,10 @@ class Data:
 
     def matrix(self, negative: Negative = "error") -> Matrix:
         """Return the rows and columns that are used, as `sepnmf.matrix.as_matrix` checks them."""
-        remedy = replace(OF_FILES, nodata=self.suspected)
-        container = replace(container_of(self.M), remedy=remedy)
-        matrix = as_matrix(container, negative, mask=self.mask, row_mask=self.row_mask)
+        M = self.M
+        if not isinstance(M, Matrix):  # co-occurrences that are not formed are one
+            M = replace(container_of(M), remedy=replace(OF_FILES, nodata=self.suspected))
+        matrix = as_matrix(M, negative, mask=self.mask, row_mask=self.row_mask)
         return matrix.named(self.column_label)
 
     def used_row_names(self) -> tuple[str, ...]:
