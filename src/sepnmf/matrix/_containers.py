@@ -77,10 +77,9 @@ def container_of(M: Any, name: str = "M") -> Container:
     if isinstance(M, Container):
         return M
     if isinstance(M, str | bytes | PathLike):
-        file = os.fsdecode(M)[:60]
-        raise ValueError(
-            f"{name} is the name of a file: read it first, with sepnmf.io.read({file!r}).matrix()."
-        )
+        call = f"sepnmf.io.read({os.fsdecode(M)[:60]!r})"
+        wanted = "M" if name == "X" else "matrix()"  # estimators take arrays
+        raise ValueError(f"{name} is the name of a file: read it first, with {call}.{wanted}.")
     for kind in type(M).__mro__:
         reader = READERS.get((kind.__module__.partition(".")[0], kind.__name__))
         if reader is not None:
