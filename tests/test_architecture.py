@@ -3,8 +3,10 @@
 import ast
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mutants
@@ -97,6 +99,14 @@ def test_a_selection_shows_itself_in_one_line():
     text = repr(sepnmf.spa(M, 2))
     assert text.startswith("Selection(method='spa', anchors=[")
     assert "\n" not in text
+
+
+def test_a_selection_shows_the_first_of_many_anchors_and_their_names():
+    M = np.random.default_rng(0).random((60, 60))
+    text = repr(replace(sepnmf.spa(M, 30), names=tuple(f"s{j}" for j in range(30))))
+    assert ", … (30 in all)], names=['s0', 's1'" in text
+    assert "'s19', … (30 in all)]" in text
+    assert "'s20'" not in text
 
 
 @pytest.mark.parametrize("first", ["admm", "metrics", "select", "SeparableNMF"])

@@ -173,6 +173,25 @@ def test_sparse_counts_stay_sparse(sepnmf_says):
     assert found(out) == true.tolist()
 
 
+def test_more_anchors_than_the_rows_can_tell_apart_are_warned_of_before_the_work(sepnmf_says, monkeypatch):
+    np.save("M.npy", np.random.default_rng(0).random((5, 300)))
+    np.save("image.npy", np.random.default_rng(0).random((20, 20, 150)))
+    monkeypatch.setattr(
+        "sepnmf.cli._work.find_anchors", lambda *_, **__: (_ for _ in ()).throw(ValueError("enough"))
+    )
+    ask = "-r auto estimates how many the data hold.\nenough\n"
+    for file, command, r, words in (
+        ("M.npy", "select", 6, "6 anchors are more than the 5 rows can tell apart, and may take very long"),
+        ("image.npy", "unmix", 151, "151 anchors are more than the 150 bands can tell apart, and may take"),
+        ("image.npy", "unmix", 101, "101 anchors may take very long to find"),
+    ):
+        code, _, err = sepnmf_says(command, file, "-r", r)
+        assert code == 2
+        assert words in err
+        assert err.endswith(ask)
+    assert "may take" not in sepnmf_says("unmix", "image.npy", "-r", 100)[2]
+
+
 def test_options_of_a_method_are_passed_on(sepnmf_says):
     M, true = planted()
     np.save("M.npy", M)
@@ -184,6 +203,9 @@ def test_options_of_a_method_are_passed_on(sepnmf_says):
     code, _, err = sepnmf_says("select", "M.npy", "-r", 3, "--method", "admm")
     assert code == 2
     assert "needs the option(s) lam, rho" in err
+    code, _, err = sepnmf_says("select", "M.npy", "-r", 3, "--method", "admm", "--set", "lamda=1")
+    assert code == 2
+    assert "'lamda' is not an option of method 'admm': did you mean lam? It takes p, norm, lam" in err
 
 
 @pytest.mark.parametrize(("text", "value"), [("a=1", 1), ("a=1e-3", 1e-3), ("a=x", "x"), ("a=None", None)])

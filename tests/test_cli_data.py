@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from spectral import envi
 
 import sepnmf
 from sepnmf.datasets import make_dirichlet
+from sepnmf.io import READERS
 
 LINES, SAMPLES, BANDS = 12, 10, 20
 EMPTY = [(0, 0), (3, 4), (3, 5), (11, 9)]  # pixels without data
@@ -97,6 +99,17 @@ def test_nodata_may_be_repeated(scene, sepnmf_says):
     assert all(value in said for value in ("-1", "65535", "0"))
 
 
+@pytest.mark.parametrize(("option", "parameter"), [("--variable", "variable"), ("--memory", "large")])
+def test_the_help_names_every_format_that_an_option_is_for(sepnmf_says, option, parameter):
+    words = {".hdr": "ENVI", ".tif": "GeoTIFF", ".tiff": "GeoTIFF", ".nc": "NetCDF", ".nc4": "NetCDF"}
+    words |= dict.fromkeys((".h5", ".hdf5", ".he5"), "HDF5")
+    _, out, _ = sepnmf_says("select", "--help")
+    text = out.partition(f"  {option} ")[2].partition("\n  --")[0]
+    readers = {kind for kind, reader in READERS.items() if parameter in signature(reader).parameters}
+    assert readers
+    assert {kind for kind in readers if words.get(kind, kind) not in text} == set()
+
+
 def test_the_help_says_that_bands_are_counted_from_one(sepnmf_says):
     for command in ("select", "unmix", "compare"):
         _, out, _ = sepnmf_says(command, "--help")
@@ -154,6 +167,16 @@ def test_nan_is_refused_with_the_options_that_leave_it_out(scene, sepnmf_says):
     code, out, err = sepnmf_says(*UNMIX)
     assert (code, out) == (2, "")
     assert "the first at (0, 0): leave their columns out with --nodata nan or --mask FILE, or" in err
+
+
+def test_nodata_below_zero_is_refused_with_the_option_that_leaves_it_out(scene, sepnmf_says):
+    np.save("scene.npy", with_empty(scene, -9999.0))
+    code, out, err = sepnmf_says(*UNMIX)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "looks like nodata: leave its columns out with --nodata -9999, or pass --negative clip" in err
+    np.savetxt("table.csv", with_empty(scene, -9999.0).reshape(-1, BANDS).T, delimiter=",")
+    _, _, err = sepnmf_says("select", "table.csv", "-r", 3)
+    assert "looks like nodata: leave its columns out with --nodata -9999, or pass --negative clip" in err
 
 
 def test_a_mask_leaves_pixels_out(scene, sepnmf_says):

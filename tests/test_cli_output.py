@@ -60,6 +60,27 @@ def in_another_process(code, *words):
     return done.returncode
 
 
+# One file -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("second", ["b/x.npy", "a/x.csv"])
+def test_results_of_another_file_with_the_same_name_are_not_replaced(here, sepnmf_says, monkeypatch, second):
+    for folder in ("a", "b"):
+        Path(folder).mkdir()
+        shutil.copy("M.npy", f"{folder}/x.npy")
+    np.savetxt("a/x.csv", np.load("M.npy"), delimiter=",")
+    assert sepnmf_says("select", "a/x.npy", "-r", 3, "-m", "spa")[0] == 0
+    before = Path("x-anchors/run.json").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr("sepnmf.cli._work.load", lambda *_, **__: 1 / 0)
+        code, _, err = sepnmf_says("select", second, "-r", 3, "-m", "spa")
+    read = here / "a" / "x.npy"
+    assert (code, err) == (2, f"x-anchors has the results of {read}: choose another folder with --out.\n")
+    assert Path("x-anchors/run.json").read_bytes() == before
+    assert sepnmf_says("select", "a/x.npy", "-r", 2, "-m", "spa")[0] == 0  # the same file again
+    assert sepnmf_says("select", second, "-r", 3, "-m", "spa", "--out", "x-anchors")[0] == 0
+
+
 # One run ------------------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,8 @@
 """The containers of the field: frames, labelled arrays, annotated data, and what has __array__ or DLPack."""
 
+import re
+from pathlib import Path
+
 import anndata
 import dask.array as da
 import numpy as np
@@ -129,6 +132,11 @@ def test_arrays_of_other_libraries_are_read(kind):
         (pl.DataFrame({"a": [1.0, 2.0]}).lazy(), r"M is a lazy frame: pass M.collect\(\)"),
         (pd.DataFrame({"a": [1.0, np.nan]}), "NaN or infinite entries.*mask="),
         (xr.Dataset({"reflectance": cube()}), r"M is a Dataset.*M\['reflectance'\]"),
+        (
+            "scene.csv",
+            r"M is the name of a file: read it first, with sepnmf.io.read\('scene.csv'\).matrix\(\)",
+        ),
+        (Path("a", "scene.csv"), "M is the name of a file: read it first"),
         (cube().rename(band="z"), "dimensions y, x, z, of which none is known as spectral"),
         (cube().expand_dims("channel"), "several are known as spectral"),
         (anndata.AnnData(obs=pd.DataFrame(index=["a"])), "M has no X"),
@@ -140,6 +148,71 @@ def test_arrays_of_other_libraries_are_read(kind):
 def test_what_cannot_be_read_is_refused_in_one_sentence(given, words):
     with pytest.raises(ValueError, match=words):
         sepnmf.select(given, 1)
+
+
+def image_of(A):
+    return xr.DataArray(A.reshape(12, 6, 10), dims=("band", "y", "x")).transpose("y", "x", "band")
+
+
+FINITE = {
+    "array": (lambda A: A, "np.isfinite(M).all(axis=0)"),
+    "sparse": (sparse.csr_array, "np.isfinite(np.ravel(M.sum(axis=0)))"),
+    "pandas": (pd.DataFrame, "np.isfinite(M).all(axis=0)"),
+    "polars": (pl.DataFrame, "np.isfinite(M.to_numpy()).all(axis=0)"),
+    "AnnData": (anndata.AnnData, "np.isfinite(np.ravel(M.X.sum(axis=0)))"),
+    "Dask": (lambda A: da.from_array(A, chunks=(12, 7)), "np.isfinite(M).all(axis=0)"),
+    "xarray": (image_of, "np.isfinite(M).all('band')"),
+    "lazy xarray": (lambda A: image_of(A).chunk(x=3), "np.isfinite(M).all('band')"),
+}
+
+
+@pytest.mark.parametrize("kind", FINITE)
+def test_the_mask_that_leaves_out_columns_with_nan_can_be_copied_from_the_message(kind):
+    A = M.copy()
+    A[3, LEFT_OUT] = np.nan
+    wrap, written = FINITE[kind]
+    given = wrap(A)
+    with pytest.raises(ValueError, match=re.escape(f"leave their columns out with mask={written}, or")):
+        sepnmf.select(given, 4)
+    mask = eval(written, {"np": np, "M": given})
+    assert set(sepnmf.select(given, 4, mask=mask).anchors) == set(TRUE)
+
+
+WAVELENGTHS = np.sort(np.random.default_rng(0).uniform(400, 900, 12))
+AXES = {
+    "heading": ("wavelength_nm", WAVELENGTHS),
+    "steps": ("first", np.linspace(400, 955, 12)),
+    "falling whole numbers": ("first", np.arange(40_000, 40_000 - 12 * 7, -7, dtype=np.uint16)),
+}
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("which", AXES)
+def test_an_axis_in_a_frame_is_left_out_and_named(kind, which):
+    heading, values = AXES[which]
+    frame = kind({heading: values} | dict(zip(NAMES, M.T, strict=True)))
+    with pytest.warns(UserWarning, match=f"The first column of M, '{heading}', is an axis") as caught:
+        sel = sepnmf.select(frame, 4)
+    assert caught[0].filename == __file__
+    assert sel.anchors.tolist() == (BEST + 1).tolist()
+    assert sel.names == tuple(NAMES[j] for j in BEST)
+    assert list(sel.take(frame).columns) == list(sel.names)
+    assert len(sel.scores) == 61
+    with pytest.warns(UserWarning, match="is left out"):
+        assert sepnmf.metrics.rae(frame, sel.anchors) == pytest.approx(1.0)
+    advice = str(caught[0].message).partition(": pass ")[2].partition(", or ")[0]
+    assert set(sepnmf.select(eval(advice, {"M": frame}), 4).anchors) == set(TRUE)  # without a warning
+    assert 0 in sepnmf.select(frame.to_numpy(), 4).anchors
+    with pytest.raises(ValueError, match=f"The first column of W, '{heading}', is an axis and no sample: pa"):
+        sepnmf.nnls(frame, M)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_a_frame_without_an_axis_is_taken_as_it_is(kind):
+    ramps = {"one": np.arange(12.0), "two": np.arange(12.0) * 3 + 1}  # both have equal steps
+    frame = kind(ramps | dict(zip(NAMES, M.T, strict=True)))
+    assert set(sepnmf.select(frame, 4, "spa").names) & set(ramps)
+    assert sepnmf.select(kind({"time": [1.0, 2.0, 4.0]}), 1).names == ("time",)
 
 
 # Labelled arrays ---------------------------------------------------------------------------------------

@@ -419,3 +419,20 @@ def test_unsorted_sparse_indices_stay_unsorted(kind, estimator, negative):
     estimator(2, method="spa", negative=negative).fit_transform(X)
     assert np.array_equal(X.data, before[0])
     assert np.array_equal(X.indices, before[1])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("estimator", [SeparableNMF, AnchorSelector])
+def test_a_column_of_text_is_named(estimator, library):
+    frame = pytest.importorskip(library).DataFrame({"a": [1.0, 2.0], "town": ["x", "y"], "b": [0.5, 1.0]})
+    with pytest.raises(ValueError, match=r"X has a column 'town' of type .*: drop or convert it"):
+        estimator(1).fit(frame)
+
+
+@pytest.mark.parametrize("estimator", [SeparableNMF, AnchorSelector])
+def test_the_name_of_a_file_is_refused_with_the_call_that_reads_it(estimator, tmp_path):
+    file = tmp_path / "a.npy"
+    np.save(file, np.eye(4))
+    with pytest.raises(ValueError, match=r"X is the name of a file: read it first, with sepnmf.io.read\("):
+        estimator(2).fit(str(file))
+    assert len(estimator(2).fit(sepnmf.io.read(file).M).anchor_indices_) == 2

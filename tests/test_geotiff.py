@@ -69,6 +69,32 @@ def test_bands_lines_and_samples_are_read(tmp_path, dtype, profile):
         assert (data.mask, data.row_mask, data.nodata, data.row_names) == (None, None, None, ())
 
 
+@pytest.mark.parametrize(
+    ("names", "wavelengths", "unit"),
+    [
+        ([f"{450.2 + 10 * k:.1f} nm" for k in range(BANDS)], [450.2 + 10 * k for k in range(BANDS)], "nm"),
+        ([f"Band {k + 1} (0.{k + 4} µm)" for k in range(BANDS)], [0.4, 0.5, 0.6, 0.7, 0.8], "µm"),
+        (
+            [f"B{k}: {400 + k},5 Nanometers" for k in range(BANDS)],
+            [400.5 + k for k in range(BANDS)],
+            "nanometers",
+        ),
+        ([f"{450 + k} m" for k in range(BANDS)], [], ""),
+        (["450 nm", "460 nm", "0.5 µm", "480 nm", "490 nm"], [], ""),
+        (["450 nm", "460 nm", "470 nm", "480 nm", "480 nm"], [], ""),
+        (["450 nm", "460 nm", "470 nm", "480 nm", "slope"], [], ""),
+    ],
+)
+def test_names_of_bands_that_end_with_wavelengths_give_these(tmp_path, names, wavelengths, unit):
+    def name_bands(image):
+        image.descriptions = names
+
+    data = read(save(tmp_path / "a.tif", then=name_bands))
+    assert data.row_names == tuple(names)
+    np.testing.assert_allclose(data.wavelengths, wavelengths)
+    assert data.wavelength_unit == unit
+
+
 def test_lines_are_read_by_whoever_needs_them(tmp_path, monkeypatch):
     save(tmp_path / "a.TIFF", blockysize=2)
     monkeypatch.chdir(tmp_path)

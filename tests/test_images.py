@@ -315,7 +315,8 @@ def test_a_constant_extreme_value_of_many_pixels_is_named(tmp_path, dtype, value
         expected = (
             f"16 pixels have the value {text} in every band, which looks like nodata: pass --nodata {text}.",
         )
-        assert data.warnings == (expected if count == 16 else ())
+        fewer = ("The smallest value, -9999, looks like nodata: pass --nodata -9999.",) if value < 0 else ()
+        assert data.warnings == (expected if count == 16 else fewer)
     if count == 16:
         data = read(tmp_path / "a.npy", nodata=text)
         assert data.warnings == ()
@@ -345,11 +346,47 @@ def test_a_sample_of_chunks_is_searched(tmp_path):
     )
 
 
+@pytest.mark.parametrize("value", [-9999, -32768, -999])
+def test_undeclared_nodata_below_zero_is_named_where_negative_entries_are_refused(tmp_path, value):
+    cube = speckled(5, 0, "i2")
+    cube[3:5, 7, 2:4] = value  # in some bands
+    cube[9, 9, 0] = -3  # noise
+    save_envi(tmp_path / "a.hdr", cube, reflectance_scale_factor=10000.0)
+    for data in both_ways(tmp_path / "a.hdr"):
+        assert data.warnings == (f"The smallest value, {value}, looks like nodata: pass --nodata {value}.",)
+        said = f'the smallest, {value}, looks like nodata: leave its columns out with nodata="{value}" in sep'
+        with pytest.raises(ValueError, match=f"M has 5 negative entries.*{said}.*, or pass negative="):
+            sepnmf.select(data.matrix(), 2, "spa")
+    assert read(tmp_path / "a.hdr", nodata=value).warnings == ()
+
+
+@pytest.mark.parametrize(("value", "others"), [(-5000, 1), (-9999, -6000), (-1, 1)])
+def test_other_negative_entries_are_not_taken_for_nodata(tmp_path, value, others):
+    cube = speckled(5, 0, "i2")
+    cube[3, 7, 2], cube[5, 9, 1] = value, others
+    np.save(tmp_path / "a.npy", cube)
+    for data in both_ways(tmp_path / "a.npy"):
+        assert (data.warnings, data.suspected) == ((), "")
+        with pytest.raises(ValueError, match=r"negative entries, the first at \(\d, \d+\): pass negative="):
+            sepnmf.select(data.matrix(), 2, "spa")
+
+
+def test_the_least_entry_of_all_blocks_and_the_second_are_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(nodata_module, "BLOCK", 60)
+    for column, least in ((3, -9999), (2500, -9999), (2500, -6000)):
+        M = np.ones((6, 3000), "i2")
+        M[2, 40], M[1, column] = -9999, least
+        np.save(tmp_path / "a.npy", M)
+        assert read(tmp_path / "a.npy").suspected == ("" if least == -6000 else "-9999")
+
+
 def test_nan_that_is_not_declared_is_named(tmp_path):
     cube = speckled(np.nan, 5)
     np.save(tmp_path / "a.npy", cube)
     for data in both_ways(tmp_path / "a.npy"):
         assert data.warnings == ("5 pixels have NaN: if it is nodata, pass --nodata nan.",)
+        with pytest.raises(ValueError, match=r'leave their columns out with nodata="nan" in sepnmf.io.read'):
+            sepnmf.select(data.matrix(), 2, "spa")
 
 
 # Bands.

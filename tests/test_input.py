@@ -88,7 +88,12 @@ BAD_OPTIONS = [
     ("both", "inner_tol", np.nan, "inner_tol must be"),
     ("both", "callback", 3, "callback must be callable"),
     ("admm", "random_state", -1, "random_state must be an integer of at least 0"),
-    ("both", "lamda", 1.0, "'lamda' is not an option of method '(admm|dca)', which takes p, norm, lam"),
+    (
+        "both",
+        "lamda",
+        1.0,
+        "'lamda' is not an option of method '(admm|dca)': did you mean lam. It takes p, norm, lam",
+    ),
 ]
 
 
@@ -264,3 +269,15 @@ def test_columns_are_divided_by_a_power_of_their_sums(kind, power):
     sums = np.where(M.sum(axis=0) > 0, M.sum(axis=0), 1.0)
     for data in (M, sparse.csc_array(M)):
         np.testing.assert_allclose(as_matrix(data).normalised(kind).toarray(), M / sums**power)
+
+
+@pytest.mark.parametrize("value", [-9999.0, -32768.0, float(np.finfo(np.float32).min)])
+def test_a_negative_number_that_marks_missing_data_is_named_with_the_mask_to_pass(value):
+    M, anchors = sepnmf.datasets.make_dirichlet(0.0, random_state=0)
+    M[3, [j for j in (2, 40) if j not in anchors]] = value
+    with pytest.raises(ValueError, match="looks like nodata: leave its columns out with mask=") as caught:
+        sepnmf.select(M, 10)
+    written = str(caught.value).partition("with mask=")[2].partition(", or pass negative=")[0]
+    if value > -1e9:
+        mask = eval(written, {"np": np, "M": M})
+        assert set(sepnmf.select(M, 10, mask=mask).anchors) == set(anchors)

@@ -154,3 +154,15 @@ def test_noise_of_counts_is_not_taken_for_hundreds_of_anchors():
     counts = rng.poisson(5000 * rates).astype(float)
     assert white_rank(squared_spectrum(Dense(counts)), 700, 700)[0] > 100
     assert sepnmf.estimate_rank(counts).high <= 15
+
+
+def test_an_estimate_is_printed_as_a_sentence_and_a_short_table():
+    M, _ = make_dirichlet(0.02, r=7, random_state=0)
+    estimate = sepnmf.estimate_rank(M, negative="allow")
+    sentence, head, *rows = str(estimate).splitlines()
+    assert sentence == estimate.explanation
+    assert head.split() == ["r", "unexplained"]
+    assert [int(row.split()[0]) for row in rows] == [4, 5, 6, 7, 8, 9, 10]
+    assert percentages(rows[3])[0] == pytest.approx(estimate.unexplained()[6], abs=5e-4)
+    assert repr(estimate) == f"RankEstimate(low=7, high=7, evidence={estimate.evidence!r})"
+    assert str(sepnmf.RankEstimate(3, 4, "", {})) == "3 to 4 anchors: the data are too few to tell."

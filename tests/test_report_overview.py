@@ -213,6 +213,15 @@ def test_a_good_result_has_no_doubts():
     assert overview.doubts(run(), float("nan")) == (), "a fit that is not known is not a bad one"
 
 
+def test_anchors_that_seldom_come_back_are_explained():
+    sel = Selection(np.arange(3), np.ones(3), "auto", stability=np.array([0.2, 0.5, 0.9]))
+    (sentence,) = overview.doubts(sel, 0.95)
+    assert sentence.startswith("Most anchors come back in at most half of the draws. Where many columns are")
+    scene = Data(np.ones((2, 4)), Path("a.npy"), image_shape=(2, 2))
+    assert "Where many pixels are alike" in overview.doubts(sel, 0.95, scene)[0]
+    assert overview.doubts(replace(sel, stability=np.array([0.2, 0.6, 0.9])), 0.95) == ()
+
+
 @pytest.mark.parametrize(
     ("status", "advice"),
     [

@@ -139,3 +139,19 @@ def test_spectra_are_interrupted_where_bands_are_left_out(figures, tmp_path):
     np.testing.assert_array_equal(line.get_xdata(), wavelengths)
     np.testing.assert_array_equal(line.get_ydata(), [0, 2, np.nan, 4, 6])
     assert figures[0].axes[0].get_xlabel() == "wavelength (nm)"
+
+
+@pytest.mark.parametrize(
+    ("known", "x", "label"),
+    [
+        ({"row_names": ("450", "460.5", "470")}, [450, 460.5, 470], "band name"),
+        ({"row_names": ("blue", "green", "red")}, [1, 2, 3], "band"),
+        ({}, [1, 2, 3], "band"),
+        ({"wavelengths": (0.4, 0.5, 0.6), "row_names": ("1", "2", "3")}, [0.4, 0.5, 0.6], "wavelength"),
+    ],
+)
+def test_spectra_are_drawn_over_what_is_known_of_the_bands(figures, tmp_path, known, x, label):
+    data = Data(None, Path("a"), image_shape=(2, 2), **known)
+    pictures.draw_spectra(tmp_path / "s.png", data, np.ones((3, 2)), ["a", "b"])
+    np.testing.assert_array_equal(figures[0].axes[0].lines[0].get_xdata(), x)
+    assert figures[0].axes[0].get_xlabel() == label

@@ -380,7 +380,7 @@ def test_a_table_is_read_without_columns_that_are_omitted(tmp_path, sepnmf_says,
     code, _, err = sepnmf_says("select", "a.csv", "-r", 2, "--omit", "z")
     assert (code, err) == (2, "--omit names the column 'z', and a.csv has none of this name.\n")
     np.save("a.npy", data.M)
-    code, _, err = sepnmf_says("select", "a.npy", "-r", 2, "--omit", "z")
+    code, _, err = sepnmf_says("select", "a.npy", "-r", 2, "--omit", "z", "--out", "o")
     assert code == 2
     assert err.startswith("--omit is for .csv, ")
 

@@ -417,3 +417,14 @@ def test_topics_of_news_have_documents_of_one_class(sepnmf_says):
     classes = [name.split(".")[0] for name in data.row_names]
     found = [{classes[i] for i, _ in top} for top in top_documents(counts, document_topics(counts, topics))]
     assert found == [{"politics"}, {"business"}, {"entertainment"}, {"sport"}, {"tech"}]
+
+
+def test_an_estimated_number_of_topics_says_what_it_is_based_on(tmp_path, monkeypatch, sepnmf_says):
+    monkeypatch.chdir(tmp_path)
+    Path("lines.txt").write_text("\n".join(corpus()[0]) + "\n")
+    code, out, err = sepnmf_says("topics", "lines.txt", "-r", "auto", "--json")
+    assert code == 0, err
+    said = "one more anchor word explains little more of the co-occurrences of words; it may be far below"
+    assert said in err
+    assert any(said in sentence for sentence in json.loads(out)["assumptions"])
+    assert said not in sepnmf_says("topics", "lines.txt", "-r", 3)[2]

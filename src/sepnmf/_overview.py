@@ -23,6 +23,7 @@ SIDE = 600  # largest number of lines and samples of a map in a report
 SAMPLE = 300  # columns from which the least unexplained fraction is computed; more than 400 are averaged
 MOST_ANCHORS = 15  # largest number of anchors of the residual curve
 EXACT = 1e-6  # unexplained fraction of the data that is called nothing
+UNSTABLE = 0.5  # share of the draws up to which anchors are doubtful
 POOR_FIT = 0.8  # explained fraction of the data below which a result is doubtful
 
 # How a run ended, if its result is doubtful, and what to do.
@@ -100,6 +101,13 @@ def doubts(sel: Selection, fit: float, data: Data | None = None) -> tuple[str, .
                 "The order of the axes was assumed: if the numbers of pixels and bands are not those of the "
                 "image, give the order with --axes."
             )
+    if sel.stability is not None and np.median(sel.stability) <= UNSTABLE:
+        what = "columns" if data is None else data.what
+        found.append(
+            f"Most anchors come back in at most half of the draws. Where many {what} are alike, another "
+            "of them can take the place of an anchor that is not wrong: see whether other methods and seeds "
+            f"find {what} that look like these."
+        )
     if sel.status in DOUBTFUL:
         found.append(DOUBTFUL[sel.status])
     if not sel.converged and sel.status in {"converged", "done", "not identifiable"}:

@@ -1,6 +1,8 @@
 """Checks of what a user passes in. Each failure is one sentence: what, where, what to do."""
 
+import inspect
 from collections.abc import Iterable
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -9,8 +11,34 @@ from numpy.typing import NDArray
 
 from sepnmf._typing import ArrayLike, Floats
 
+# Numbers below zero that mark missing data in many files, and the magnitude from which any number does.
+USUAL_NODATA = frozenset({-99.0, -999.0, -9999.0, -99999.0, -32767.0, -32768.0, -2147483648.0})
+HUGE = 1e15
+
 # Ω compares w_i x_ij with w_j x_ii; squares of w_j / w_i must stay finite.
 WIDEST_WEIGHTS = 1e150
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """How the caller leaves columns out, as messages write it.
+
+    Attributes
+    ----------
+    nan : str
+        What leaves out columns with NaN or infinite entries.
+    value : str
+        What leaves out columns with a value, which stands for {}; empty if nothing simple does.
+    nodata : str or None
+        The value below zero that looks like nodata; empty if there is none, None to look for it.
+    """
+
+    nan: str = "mask=np.isfinite(M).all(axis=0)"
+    value: str = "mask=(M != {}).all(axis=0)"
+    nodata: str | None = None
+
+
+OF_ARRAYS = Remedy()
 
 
 def check_array(A: ArrayLike, name: str, ndim: int = 2) -> Floats:
@@ -74,20 +102,49 @@ def check_real(dtype: np.dtype[Any], name: str) -> None:
         raise ValueError(f"{name} must hold real numbers, got dtype {dtype}: convert it to float first.")
 
 
-def not_finite(name: str, count: int, first: tuple[int, ...] | None, where: str = "") -> str:
+def not_finite(
+    name: str, count: int, first: tuple[int, ...] | None, where: str = "", remedy: Remedy = OF_ARRAYS
+) -> str:
     """Return what to say of NaN and infinite entries."""
-    advice = (
-        "leave their columns out with mask=, or replace them" if name == "M" else "remove or replace them"
-    )
+    advice = "remove or replace them"
+    if name == "M":
+        advice = f"leave their columns out with {remedy.nan}, or replace them"
     return f"{name} has {count} NaN or infinite entries{where}, the first at {first}: {advice}."
 
 
-def negative_entries(count: int, first: tuple[int, ...] | None) -> str:
-    """Return what to say of negative entries that are refused."""
+def level_outside() -> int:
+    """Return the `stacklevel` with which a warning of the caller points at the code that uses the library."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "sepnmf":
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def negative_entries(
+    count: int, first: tuple[int, ...] | None, remedy: Remedy = OF_ARRAYS, values: Floats | None = None
+) -> str:
+    """Return what to say of negative entries that are refused; `values` are all of them, if known."""
+    nodata, advice = remedy.nodata, ""
+    if nodata is None and values is not None and is_nodata(values):
+        nodata = f"{values.min():.9g}"
+    if nodata and remedy.value:
+        out = remedy.value.format(nodata)
+        advice = f"the smallest, {nodata}, looks like nodata: leave its columns out with {out}, or "
     return (
-        f'M has {count} negative entries, the first at {first}: pass negative="clip" to set them to zero or '
-        'negative="allow" to keep them.'
+        f"M has {count} negative entries, the first at {first}{'; ' if advice else ': '}{advice}"
+        'pass negative="clip" to set them to zero or negative="allow" to keep them.'
     )
+
+
+def is_nodata(values: Floats) -> bool:
+    """Return whether the smallest of negative values usually marks missing data, and is far from others."""
+    least = values.min()
+    return is_usual_nodata(float(least), float(values.min(where=values > least, initial=0)))
+
+
+def is_usual_nodata(least: float, second: float) -> bool:
+    """Return whether a smallest value usually marks missing data, and is far below the second smallest."""
+    return (least in USUAL_NODATA or least <= -HUGE) and second > least / 2
 
 
 def check_weights(weights: ArrayLike | None, M: Floats) -> Floats:

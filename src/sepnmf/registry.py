@@ -72,7 +72,8 @@ def select(
     Warns
     -----
     UserWarning
-        If r is "auto" and the data leave more than one number; the smallest is taken.
+        If r is "auto" and the data leave more than one number; the smallest is taken. If the first column
+        of a frame is an axis, such as wavelengths; it is left out.
 
     Examples
     --------

@@ -1,5 +1,6 @@
 """`Selection`, the result type of all methods."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -11,6 +12,8 @@ from sepnmf.matrix import Columns, take_columns
 
 Status = Literal["converged", "max_outer", "stopped", "diverged", "collapsed", "done", "not identifiable"]
 
+
+SHOWN = 20  # anchors that `repr` lists
 
 # Exponents of the largest score; the least leaves room for scores that are smaller by rounding errors.
 LEAST_EXPONENT, LARGEST_EXPONENT = -960, 1024
@@ -121,10 +124,17 @@ class Selection:
         return place @ self.X @ place.T
 
     def __repr__(self) -> str:
+        names = "" if self.names is None else f"names={shortened(self.names)}, "
         return (
-            f"Selection(method={self.method!r}, anchors={self.anchors.tolist()}, "
+            f"Selection(method={self.method!r}, anchors={shortened(self.anchors.tolist())}, {names}"
             f"status={self.status!r}, n_outer={self.n_outer}, seconds={self.seconds:.3g})"
         )
+
+
+def shortened(values: Sequence[Any]) -> str:
+    """Return a list as text; of a long one, its beginning and how many there are."""
+    listed = ", ".join(map(repr, values[:SHOWN]))
+    return f"[{listed}]" if len(values) <= SHOWN else f"[{listed}, … ({len(values)} in all)]"
 
 
 def in_units(scores: Floats, scale: float) -> Floats:

@@ -149,7 +149,14 @@ def as_command_line_words(message: str) -> str:
     """Replace names of Python arguments in a message by names of command line options."""
     message = re.sub(r'\bnegative="(\w+)"', r"--negative \1", message)
     message = re.sub(r'\bdecimal="([.,])"', r"--decimal \1", message)
-    message = message.replace("columns out with mask=", "columns out with --nodata nan or --mask FILE")
+    message = re.sub(
+        r"columns out with (mask=np.isfinite[^,]*|nodata=.nan. in sepnmf.io.read)",
+        "columns out with --nodata nan or --mask FILE",
+        message,
+    )
+    message = re.sub(
+        r'columns out with nodata="(\S+)" in sepnmf.io.read', r"columns out with --nodata \1", message
+    )
     message = re.sub(r"^in_parts is for", "--dask is for", message)
     found = re.match(rf"({READING}) (is for|must|cannot|has|needs|names)\b", message)
     if found:

@@ -47,32 +47,60 @@ FILE_HELP = (
     "Matrix or image: .npy, .npz, .csv, .tsv, .txt, .parquet, .mat, .mtx, .zarr, ENVI (.hdr), "
     "GeoTIFF (.tif), NetCDF (.nc), HDF5 (.h5), AnnData (.h5ad)."
 )
-ANCHORS_HELP = 'Number of anchors; "auto" estimates it from the data and says why.'
-METHOD_HELP = "Selection method. auto needs no options; sepnmf compare FILE -r N runs the others."
+ANCHORS_HELP = (
+    "Number of anchors (pure pixels, anchor words, …) to find; auto estimates it from the data and says why."
+)
+METHOD_HELP = (
+    "Selection method; auto needs no options. sepnmf methods lists all, sepnmf compare FILE -r N runs them."
+)
 METHODS_HELP = "Run only this method; can be repeated. By default all methods that need no option are run."
-SET_HELP = "Option of the method, e.g. --set lam=0.001 --set rho=0.01,0.01,0.01. Can be repeated."
+SET_HELP = (
+    "Option of the method, e.g. --set lam=0.001 --set rho=0.01,0.01,0.01. Can be repeated. sepnmf methods "
+    "--json lists them."
+)
+VARIABLE_HELP = (
+    "Name of the array to read if FILE has several (.mat, .npz, NetCDF, HDF5, .zarr), e.g. cube or "
+    "group/cube; by default the only matrix or image. Of .h5ad: raw, a layer or an entry of obsm; by default "
+    "X."
+)
 NAMES_HELP = "Whether the first {} of a .csv or .tsv file contains names; by default this is detected."
 DECIMAL_HELP = "Decimal separator of a .csv, .tsv or text file, a point or a comma; by default detected."
 OMIT_HELP = "Column of a table that is not data, e.g. a class; it is left out, as text is. Can be repeated."
 LABELS_HELP = "Names of the {} of FILE: a text file with one name per line, or a variable of FILE."
-MASK_HELP = "File with lines × samples numbers. Pixels where it is zero are left out."
+NORMALIZE_HELP = "Divide columns by their sums before the selection (l1), so that brightness does not count."
+MASK_HELP = (
+    "File with one number per pixel (lines × samples), in any format. Pixels where it is zero are left out."
+)
 NODATA_HELP = (
     "Value of pixels without data, e.g. -9999, nan or 0,65535; they are left out. Can be repeated. By "
-    "default FILE says it."
+    "default the value that FILE declares."
 )
 BANDS_HELP = "Bands to use, counted from 1 as in ENVI, e.g. 1-100,115-150; by default all but bad ones."
-AXES_HELP = "Order of the axes of an array of three dimensions, e.g. bands,lines,samples."
-ORDER_HELP = "Order of the pixels with --shape: C, line by line, or F, sample by sample, as in MATLAB."
+AXES_HELP = (
+    "Order of the axes of an array of three dimensions, e.g. bands,lines,samples; by default that of the "
+    "names of its dimensions, or lines,samples,bands."
+)
+ORDER_HELP = (
+    "Order of the pixels with --shape: C, line by line, or F, sample by sample, as in MATLAB; by default F "
+    "for .mat files and C for others."
+)
 SHAPE_HELP = "Shape of the image if the columns of the matrix are its pixels, e.g. 95x95."
 PICTURE_HELP = "Shape of the images in the report if each column is an image."
 STABILITY_HELP = (
-    "Show how often each anchor comes back when the data are drawn again twenty times (only with auto)."
+    "Show how often each anchor is found again in twenty runs, each on a part of the columns and with more "
+    "noise if there is any (only with auto)."
 )
-MEMORY_HELP = "Memory limit per machine, e.g. 2GB. ENVI, .npy and .zarr files are read in chunks that fit."
+MEMORY_HELP = (
+    "Memory limit per machine, e.g. 2GB. ENVI, GeoTIFF, NetCDF, HDF5, .npy, .zarr and .h5ad files are read "
+    "in chunks that fit."
+)
+OUT_HELP = (
+    "Output folder; by default a folder in the working folder that is named after FILE and the command."
+)
 DASK_HELP = (
     "Run on the Dask cluster with this scheduler, e.g. tcp://10.0.0.1:8786; local starts a cluster on this "
-    "machine. FILE must be ENVI, .npy or .zarr, and workers must find it under the same path. With several "
-    "machines use .zarr: no two of them write to the same file."
+    "machine. FILE must have one of the formats of --memory, and workers must find it under the same path. "
+    "With several machines use .zarr: no two of them write to the same file."
 )
 TEXTS_HELP = (
     "Folder of .txt files, .txt file with one document per line, .csv or .tsv file (--text-column), or word "
@@ -81,10 +109,10 @@ TEXTS_HELP = (
 VOCABULARY_HELP = "Text file with one word per line, for counts without names."
 TEXT_COLUMN_HELP = "Column of a .csv or .tsv file that contains the documents."
 MIN_DF_HELP = (
-    "Use words that are in so many documents at least (5), or in such a fraction (0.01); by default in 0.5 % "
-    "of them, and in 5 at least (2 if there are fewer than 100 documents)."
+    "Leave out words in fewer documents than this: a number (5) or a fraction (0.01). By default 0.5 % of "
+    "the documents, and at least 5 (2 if there are fewer than 100 documents)."
 )
-MAX_DF_HELP = "Use words that are in so many documents, or in such a fraction, at most; by default in half."
+MAX_DF_HELP = "Leave out words in more documents than this: a number or a fraction; by default half of them."
 STOP_WORDS_HELP = "Words to leave out; by default english if texts look English, and none for word counts."
 
 Texts = Annotated[Path, typer.Argument(metavar="FILE", help=TEXTS_HELP, show_default=False)]
@@ -94,13 +122,11 @@ Method = Annotated[str, typer.Option("--method", "-m", help=METHOD_HELP, autocom
 Methods = Annotated[list[str] | None, unset("--method", "-m", help=METHODS_HELP, autocompletion=method_names)]
 Set = Annotated[list[str] | None, unset("--set", metavar="NAME=VALUE", help=SET_HELP)]
 Along = Annotated[Axis, typer.Option("--axis", help="Select anchors among the columns or among the rows.")]
-Normalize = Annotated[
-    Scale, typer.Option("--normalize", help="Divide columns by their sums before the selection (l1), or not.")
-]
+Normalize = Annotated[Scale, typer.Option("--normalize", help=NORMALIZE_HELP)]
 Negative = Annotated[
     Sign, typer.Option("--negative", help="Refuse negative entries, set them to zero, or keep them.")
 ]
-Variable = Annotated[str | None, unset("--variable", help="Variable of a .mat or .npz file to read.")]
+Variable = Annotated[str | None, unset("--variable", metavar="NAME", help=VARIABLE_HELP)]
 Header = Annotated[bool | None, unset("--header/--no-header", help=NAMES_HELP.format("line"))]
 Index = Annotated[bool | None, unset("--index/--no-index", help=NAMES_HELP.format("column"))]
 Decimal = Annotated[str | None, unset("--decimal", metavar=".|,", help=DECIMAL_HELP)]
@@ -116,9 +142,7 @@ Axes = Annotated[str | None, unset("--axes", metavar="ORDER", help=AXES_HELP)]
 Order = Annotated[str | None, unset("--order", metavar="C|F", help=ORDER_HELP)]
 Shape = Annotated[str | None, unset("--shape", metavar="LINESxSAMPLES", help=SHAPE_HELP)]
 Picture = Annotated[str | None, unset("--picture", metavar="HEIGHTxWIDTH", help=PICTURE_HELP)]
-Out = Annotated[
-    Path | None, unset("--out", metavar="FOLDER", help="Output folder; by default named after FILE.")
-]
+Out = Annotated[Path | None, unset("--out", metavar="FOLDER", help=OUT_HELP)]
 Report = Annotated[bool, typer.Option("--report", help="Also write report.html, an interactive page.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of methods that use random numbers.")]

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from sepnmf.cli._app import SHOWN_AS, UserError, command_line, versions
 
@@ -29,22 +30,29 @@ STAGED, REPLACED = "sepnmf-new", "sepnmf-old"  # in the names of hidden folders
 
 @dataclass(frozen=True)
 class Output:
-    """Where a run is written, where its files are when it is complete, and which parents did not exist."""
+    """Where a run is written, where its files are when it is complete, and which parents did not exist.
+
+    `source` is the file that the run is about; empty if there is none.
+    """
 
     staging: Path
     folder: Path
     given: Path
     made: tuple[Path, ...]
+    source: str = ""
 
 
 @contextmanager
-def output(given: Path, writes: Sequence[str], reads: Sequence[Path] = ()) -> Iterator[Path]:
+def output(
+    given: Path, writes: Sequence[str], reads: Sequence[Path] = (), *, is_default: bool = False
+) -> Iterator[Path]:
     """Yield a new folder to write to; its files replace those of the last run if there is no exception.
 
     `writes` are patterns of the names of the files that the run may write, such as "abundances.*"; `reads`
-    are the files that it reads. Messages that name the new folder show the output folder instead.
+    are the files that it reads, the one that it is about first. If the name of the folder is the default,
+    results of another file are not replaced. Messages that name the new folder show the output folder.
     """
-    target = prepare(given, writes, reads)
+    target = prepare(given, writes, reads, is_default=is_default)
     lock = locked(target.staging)
     SHOWN_AS[str(target.staging)] = str(given)
     try:
@@ -68,7 +76,7 @@ def output(given: Path, writes: Sequence[str], reads: Sequence[Path] = ()) -> It
 # Before the work ---------------------------------------------------------------------------------------
 
 
-def prepare(given: Path, writes: Sequence[str], reads: Sequence[Path]) -> Output:
+def prepare(given: Path, writes: Sequence[str], reads: Sequence[Path], *, is_default: bool = False) -> Output:
     """Make a folder to write to, or raise UserError if the output folder could not be replaced later."""
     folder = given.resolve()
     if folder.exists() and not folder.is_dir():
@@ -79,7 +87,10 @@ def prepare(given: Path, writes: Sequence[str], reads: Sequence[Path]) -> Output
         recover(folder)
         check_foreign(folder, given, writes)
         check_inputs(folder, given, reads)
-        return Output(make_staging(folder), folder, given, made)
+        source = str(reads[0].resolve()) if reads else ""
+        if is_default:
+            check_source(folder, given, source)
+        return Output(make_staging(folder), folder, given, made, source)
     except OSError as error:
         reason = error.strerror or str(error)
         raise UserError(f"{given} cannot be written: {reason}. Choose another folder with --out.") from None
@@ -129,6 +140,13 @@ def check_inputs(folder: Path, given: Path, reads: Sequence[Path]) -> None:
             raise UserError(f"{given} has {file.name}, which is read: choose another folder with --out.")
 
 
+def check_source(folder: Path, given: Path, source: str) -> None:
+    """Refuse to replace the results of another file, whose name happens to begin alike."""
+    other = manifest(folder).get("input", source)
+    if other != source:
+        raise UserError(f"{given} has the results of {other}: choose another folder with --out.")
+
+
 def recover(folder: Path) -> None:
     """Remove what killed runs left behind; restore the folder if one was killed while it was replaced."""
     for old in hidden(folder.parent, folder.name, REPLACED):
@@ -173,7 +191,7 @@ def publish(target: Output) -> None:
     """Put the files of a complete run in the place of those of the last one, without copying."""
     folder, staging = target.folder, target.staging
     names = sorted(path.name for path in staging.iterdir())
-    write_manifest(staging, names, complete=True)
+    write_manifest(staging, names, target.source, complete=True)
     with uninterrupted():
         if not folder.exists():
             os.rename(staging, folder)
@@ -187,7 +205,7 @@ def publish(target: Output) -> None:
                 f"results are in {kept}."
             )
         if not swapped(staging, folder):
-            move_into(staging, folder)
+            move_into(staging, folder, target.source)
 
 
 def swapped(staging: Path, folder: Path) -> bool:
@@ -211,14 +229,14 @@ def swapped(staging: Path, folder: Path) -> bool:
     return True
 
 
-def move_into(staging: Path, folder: Path) -> None:
+def move_into(staging: Path, folder: Path, source: str) -> None:
     """Move files into a folder, beside those of the user, and remove the other files of the last run.
 
     Meanwhile the manifest lists the files of both runs and says that the folder is not complete.
     """
     new = [path.name for path in staging.iterdir() if path.name != MANIFEST]
     old = [name for name in listed(folder) if name not in (*new, MANIFEST)]
-    write_manifest(folder, [*new, *old], complete=False)
+    write_manifest(folder, [*new, *old], source, complete=False)
     aside = new_folder(staging, "aside", REPLACED)
     for name in (*old, *new):
         if os.path.lexists(folder / name):
@@ -262,12 +280,13 @@ def free_name(folder: Path) -> Path:
 # The manifest ------------------------------------------------------------------------------------------
 
 
-def write_manifest(folder: Path, names: Iterable[str], complete: bool) -> None:
-    """Write which files of a folder belong to a run, and whether they are all there."""
+def write_manifest(folder: Path, names: Iterable[str], source: str, complete: bool) -> None:
+    """Write which files of a folder belong to a run, of which file, and whether they are all there."""
     content = {
         "writer": "sepnmf",
         "complete": complete,
         "command": command_line(),
+        "input": source,
         "files": [*names, MANIFEST],
         "versions": versions(),
     }
@@ -278,14 +297,18 @@ def write_manifest(folder: Path, names: Iterable[str], complete: bool) -> None:
 
 def listed(folder: Path) -> list[str]:
     """Return the names of the files of a run in a folder; none if sepnmf did not write it."""
+    files = manifest(folder).get("files")
+    names = [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
+    return [name for name in names if Path(name).name == name and name not in ("", ".", "..")]
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    """Return what the manifest of a run in a folder says; nothing if sepnmf did not write it."""
     try:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        ours = content["writer"] == "sepnmf"
-        names = [name for name in content["files"] if isinstance(name, str)]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-    plain = [name for name in names if Path(name).name == name and name not in ("", ".", "..")]
-    return plain if ours else []
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) and content.get("writer") == "sepnmf" else {}
 
 
 def foreign(folder: Path) -> list[str]:

@@ -12,7 +12,7 @@ from sepnmf._typing import Floats
 from sepnmf.cli._app import UserError, printable
 from sepnmf.io import Data
 from sepnmf.io._filling import replacing
-from sepnmf.report._anchors import on_all_rows
+from sepnmf.report._anchors import abscissas, counted_rows, on_all_rows
 from sepnmf.report._pictures import (
     Categories,
     Scale,
@@ -147,12 +147,12 @@ def draw_spectra(path: Path, data: Data, W: Floats, labels: list[str]) -> Path:
     plt = pyplot()
     figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
     W = on_all_rows(W, data.row_mask)
-    x = data.wavelengths or range(len(W))
-    for k, label in enumerate(labels):
+    places, label = abscissas(data, len(W))
+    x = counted_rows(data, len(W)) if places is None else places
+    for k, name in enumerate(labels):
         style = {"color": COLOURS[k % len(COLOURS)], "linestyle": LINES[k // len(COLOURS) % len(LINES)]}
-        axes.plot(x, W[:, k], label=wrapped(f"{k + 1}: {printable(label)}", 3), linewidth=1.6, **style)
-    unit = f" ({printable(data.wavelength_unit)})" if data.wavelength_unit else ""
-    axes.set(xlabel=f"wavelength{unit}" if data.wavelengths else "band", ylabel="value")
+        axes.plot(x, W[:, k], label=wrapped(f"{k + 1}: {printable(name)}", 3), linewidth=1.6, **style)
+    axes.set(xlabel=printable(label), ylabel="value")
     axes.spines[["top", "right"]].set_visible(False)
     legend = axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
     for text in legend.get_texts():

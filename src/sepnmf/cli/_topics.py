@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sepnmf.cli import _options as opt
 from sepnmf.cli import _work as work
 from sepnmf.cli import _writing as writing
-from sepnmf.cli._app import UserError, app
+from sepnmf.cli._app import UserError, app, print_error
 from sepnmf.cli._commands import ANCHORS
 from sepnmf.cli._options import Scale, Sign
 from sepnmf.cli._progress import stage
@@ -23,6 +23,12 @@ EXACT_WORDS = 4000  # up to so many, all co-occurrences are formed: 200 MB at mo
 TOP_DOCUMENTS = 5  # per topic
 NAMED = 5  # words that are named as examples of those that are no candidates
 SHORT = 0.25  # of the median length: documents with fewer words are not listed
+
+# Beyond the number of classes, too, each further anchor word explains about as much as the one before.
+NUMBER_OF_TOPICS = (
+    "auto takes the number of topics from which on one more anchor word explains little more of the "
+    "co-occurrences of words; it may be far below the number of classes, so look at -r 5, 10 and 20 as well."
+)
 
 Top = list[tuple[str, list[tuple[str, float]]]]
 
@@ -65,9 +71,12 @@ def topics(
 ) -> None:
     """Find anchor words and topics of texts or word counts.
 
-    Of counts with --vocab, the dimension that equals the size of the vocabulary is that of the words.
-    Without, the names of the columns are the words. Writes topics.csv, the top words of each topic, and
-    documents.csv, the documents with the largest share of each topic.
+    An anchor word occurs, or nearly so, in one topic only. FILE has texts, or counts of words in documents.
+    The words of counts are the names of the columns; for counts without names, --vocab gives them, and it
+    does not matter whether words are rows or columns.
+
+    Writes topics.csv, the top words of each topic, and documents.csv, the documents with the largest share of
+    each topic.
     """
     from sepnmf.text import Cooccurrence, document_topics, topic_words
 
@@ -86,8 +95,10 @@ def topics(
         together = Cooccurrence.of(counts)
         data, is_exact = with_cooccurrences(data, together, seed)
         data, M = work.matrix_of(data, Sign.error, anchors)
+        if anchors == "auto":
+            print_error(NUMBER_OF_TOPICS)
         sel, fit, reason = work.find_anchors(M, anchors, method, Scale.none, seed, options)
-        data = work.with_reason(data, reason)
+        data = work.with_reason(data, f"{NUMBER_OF_TOPICS} {reason}" if reason else "")
         with stage("computing topics"):
             shares = topic_words(data.M if is_exact else together, sel.anchors)
             best = top_documents(counts, document_topics(counts, shares))

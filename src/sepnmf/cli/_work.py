@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from sepnmf.matrix import Matrix
     from sepnmf.selection import Selection
 
+MANY_ANCHORS = 100  # of more, a warning says that they take long
+
 
 def load(
     file: Path,
@@ -55,9 +57,21 @@ def matrix_of(data: "Data", negative: Sign, anchors: str) -> tuple["Data", "Matr
     r = check_anchors(anchors)
     if r is not None:
         check_rank(r, matrix.shape[1])
+        data = replace(data, warnings=data.warnings + said_of_many(r, matrix.shape[0], data))
     for sentence in (*data.left_out, *data.assumptions, *data.warnings):
         print_error(sentence)
     return data, matrix
+
+
+def said_of_many(r: int, rows: int, data: "Data") -> tuple[str, ...]:
+    """Return a warning if there are more anchors than rows, or so many that they take very long."""
+    many = f"{r:,} anchors may take very long to find"
+    if r > rows:
+        what = "rows" if data.image_shape is None else "bands"
+        many = (
+            f"{r:,} anchors are more than the {rows:,} {what} can tell apart, and may take very long to find"
+        )
+    return (f"{many}: -r auto estimates how many the data hold.",) if r > min(rows, MANY_ANCHORS) else ()
 
 
 def said_of_clipping(data: "Data") -> tuple[str, ...]:

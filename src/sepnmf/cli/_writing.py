@@ -74,9 +74,11 @@ def new_folder(
     """Return a context with the folder to write to (see `output`); by default it is named after the file.
 
     `writes` are patterns of the names of the files that are written, `others` files that are read besides.
+    Results of another file in the default folder are not replaced.
     """
     folder = out if out is not None else Path(f"{file.stem}-{what}")
-    return output(folder, writes, [path for path in (file, *others) if path is not None])
+    reads = [path for path in (file, *others) if path is not None]
+    return output(folder, writes, reads, is_default=out is None)
 
 
 def write_text(path: Path, text: str) -> Path:

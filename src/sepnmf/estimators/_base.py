@@ -9,7 +9,17 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from sepnmf._validation import check_choice
-from sepnmf.matrix import Container, Matrix, MatrixLike, Negative, as_matrix, is_lazy, labelled, lazy_array
+from sepnmf.matrix import (
+    Container,
+    Matrix,
+    MatrixLike,
+    Negative,
+    as_matrix,
+    check_columns,
+    is_lazy,
+    labelled,
+    lazy_array,
+)
 from sepnmf.registry import find_method, select
 from sepnmf.selection import Selection
 
@@ -60,7 +70,11 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 X = X.map_blocks(refuse_negative, type(self).__name__)
             return as_matrix(X, self.negative, choose_among=choose_among)
         with np.errstate(over="ignore", invalid="ignore"):  # it adds up all entries
-            X = validate_data(self, X, reset=reset, **ACCEPTED)
+            try:
+                X = validate_data(self, X, reset=reset, **ACCEPTED)
+            except (TypeError, ValueError):
+                check_columns(X, "X")  # it names the column; scikit-learn converts what can be converted
+                raise
         matrix = as_matrix(X, "clip" if self.negative == "clip" else "allow", choose_among=choose_among)
         if self.negative == "error":
             refuse_negative(matrix.in_memory().values, type(self).__name__)

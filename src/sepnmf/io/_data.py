@@ -8,10 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepnmf._typing import Bools, Floats, Ints
+from sepnmf._validation import Remedy
 from sepnmf.io._scaling import Scaling
-from sepnmf.matrix import Matrix, Negative, as_matrix
+from sepnmf.matrix import Matrix, Negative, as_matrix, container_of
 
 T = TypeVar("T")
+
+# How columns of a file are left out.
+OF_FILES = Remedy('nodata="nan" in sepnmf.io.read', 'nodata="{}" in sepnmf.io.read')
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +52,8 @@ class Data:
         One such number per row, or None, in place of them, if the file declares different ones; else empty.
     undeclared : tuple of pairs
         Values that look like undeclared nodata, each with the column of M that has it in every row.
+    suspected : str
+        The smallest value, if it looks like undeclared nodata, as text for `nodata`; empty if it does not.
     dims : tuple of str
         Names of the dimensions of the array in the file; empty if they have none.
     wavelength_unit : str
@@ -77,6 +83,7 @@ class Data:
     more_nodata: tuple[float, ...] = field(default=(), repr=False)
     row_nodata: tuple[float | None, ...] = field(default=(), repr=False)
     undeclared: tuple[tuple[float, NDArray[Any]], ...] = field(default=(), repr=False)
+    suspected: str = field(default="", repr=False)
     dims: tuple[str, ...] = field(default=(), repr=False)
     wavelength_unit: str = field(default="", repr=False)
     crs_wkt: str = field(default="", repr=False)
@@ -85,7 +92,10 @@ class Data:
 
     def matrix(self, negative: Negative = "error") -> Matrix:
         """Return the rows and columns that are used, as `sepnmf.matrix.as_matrix` checks them."""
-        matrix = as_matrix(self.M, negative, mask=self.mask, row_mask=self.row_mask)
+        M = self.M
+        if not isinstance(M, Matrix):  # co-occurrences that are not formed are one
+            M = replace(container_of(M), remedy=replace(OF_FILES, nodata=self.suspected))
+        matrix = as_matrix(M, negative, mask=self.mask, row_mask=self.row_mask)
         return matrix.named(self.column_label)
 
     def used_row_names(self) -> tuple[str, ...]:

@@ -13,7 +13,17 @@ from scipy import sparse
 from sepnmf._typing import Bools
 from sepnmf.io._axes import letter_of
 from sepnmf.io._data import Data
-from sepnmf.io._nodata import Nodata, NodataValues, as_text, parse_nodata, warnings_of, without_nodata
+from sepnmf.io._nodata import (
+    Nodata,
+    NodataValues,
+    as_text,
+    look_at,
+    option_for,
+    parse_nodata,
+    warnings_of,
+    without_nodata,
+)
+from sepnmf.matrix import is_lazy
 
 
 def with_masks(
@@ -39,10 +49,20 @@ def with_masks(
     known = () if data.nodata is None else (data.nodata, *data.more_nodata)
     if known:
         data = with_nodata(data, known)
-    if data.image_shape is not None:
-        found, values = warnings_of(data.M, data.row_mask, data.mask, known)
+    found = None
+    if data.image_shape is not None or not is_lazy(data.M):  # other chunks may be sparse
+        found = look_at(data.M, data.row_mask, data.mask)
+    if found is not None:
+        said, values = warnings_of(found, known) if data.image_shape is not None else ((), ())
         undeclared = tuple((value, constant_column(data, value)) for value in values)
-        data = replace(data, warnings=data.warnings + found, undeclared=undeclared)
+        mark = found.mark
+        if mark is not None and mark not in values:
+            said = (
+                *said,
+                f"The smallest value, {as_text(mark)}, looks like nodata: pass {option_for(mark, known)}.",
+            )
+        suspected = "" if mark is None else ",".join(map(as_text, (*known, mark)))
+        data = replace(data, warnings=data.warnings + said, undeclared=undeclared, suspected=suspected)
     if data.scaling is not None:
         data = replace(data, M=data.scaling(data.M), scaling=None)
     return data

@@ -14,6 +14,7 @@ from sepnmf.io._data import Data
 from sepnmf.io._dialect import DELIMITERS, dialect_of, encoding_of
 from sepnmf.io._guards import check_regular, check_size, needed, parsing, text_of
 from sepnmf.io._hdf5 import open_hdf5, read_dataset
+from sepnmf.matrix._axis_column import wavelengths_in
 
 HDF5 = (".h5ad", ".h5", ".hdf5", ".he5", ".hdf", ".nc", ".nc4", ".mat")
 
@@ -69,12 +70,18 @@ def resolve_names(wanted: str | Path, file: Path, count: int) -> tuple[str, ...]
 
 
 def with_names(data: Data, names: Source | None, row_names: Source | None) -> Data:
-    """Return the data with other names of the columns, of the rows, or of both."""
+    """Return the data with other names of the columns, of the rows, or of both.
+
+    Names of rows that end with wavelengths, such as "450.2 nm", give these if the file has no others.
+    """
     rows, columns = data.M.shape
     if names is not None:
         data = replace(data, column_names=resolve_names(Path(names), data.file, columns))
     if row_names is not None:
         data = replace(data, row_names=resolve_names(Path(row_names), data.file, rows))
+    if data.row_names and not data.wavelengths:
+        values, unit = wavelengths_in(data.row_names)
+        data = replace(data, wavelengths=values, wavelength_unit=unit or data.wavelength_unit)
     return data
 
 

@@ -5,7 +5,7 @@ Numbers are compared as they are in the file, before scale factors are applied.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sepnmf._typing import Bools
+from sepnmf._validation import HUGE, is_usual_nodata
 from sepnmf.io._guards import needed
 from sepnmf.matrix import is_lazy
 
@@ -20,7 +21,6 @@ NodataValues = float | str | Sequence[float | str]
 
 BLOCK = 2**22  # entries of a matrix in memory that are looked at together
 SAMPLE = 8  # chunks of a Dask array that are searched for values that look like nodata
-HUGE = 1e15  # beyond, numbers are written in a few digits, and no quantity is so large
 LEAST_PIXELS, LEAST_SHARE = 16, 1e-3  # repetitions of a value that looks like nodata
 
 
@@ -224,13 +224,19 @@ def each_block(
 
 @dataclass
 class Constants:
-    """Values of constant columns and how often they occur, and the range of all entries."""
+    """Values of constant columns and how often they occur, the range of all entries, and the second smallest.
+
+    The second smallest is looked for only if the smallest is a usual mark of missing data. `sampled` is
+    whether only a few chunks were looked at.
+    """
 
     low: float = np.inf
     high: float = -np.inf
     columns: int = 0
     with_nan: int = 0
     values: Counter[float] = field(default_factory=Counter)
+    second: float = np.inf
+    sampled: bool = False
 
     @classmethod
     def of(cls, block: NDArray[Any], _: None, rows: Bools | None, used: Bools | None) -> "Constants":
@@ -246,35 +252,52 @@ class Constants:
             found.with_nan = found.columns - low.size
         if low.size:
             found.low, found.high = low.min().item(), high.max().item()
+            if is_usual_nodata(found.low, 0):
+                above = (
+                    block[block > found.low] if used is None else block[:, used][block[:, used] > found.low]
+                )
+                found.second = above.min(initial=found.high).item()
             values, counts = np.unique(low[low == high], return_counts=True)
             found.values.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
         return found
 
     def __add__(self, other: "Constants") -> "Constants":
         """Return what is known of both."""
+        seconds = (part.second for part in (self, other))
         return Constants(
             min(self.low, other.low),
             max(self.high, other.high),
             self.columns + other.columns,
             self.with_nan + other.with_nan,
             self.values + other.values,
+            min(*seconds, max(self.low, other.low) if self.low != other.low else np.inf),
         )
 
+    @property
+    def mark(self) -> float | None:
+        """The smallest entry if it usually marks missing data and is far from all others; None otherwise."""
+        return self.low if is_usual_nodata(self.low, self.second) and self.high > self.low else None
 
-def warnings_of(
-    M: Any, rows: Bools | None, used: Bools | None, known: Sequence[float] = ()
-) -> tuple[tuple[str, ...], tuple[float, ...]]:
+
+def look_at(M: Any, rows: Bools | None, used: Bools | None) -> Constants | None:
+    """Look for values that may mean "no data": in all of an array, in a few chunks of a Dask array.
+
+    None if the matrix is sparse, is empty, or has one row.
+    """
+    height = M.shape[0] if rows is None else int(np.count_nonzero(rows))
+    if sparse.issparse(M) or height < 2 or 0 in M.shape:
+        return None
+    sampled = is_lazy(M) and len(M.chunks[1]) > SAMPLE
+    total = sum(each_block(M, Constants.of, None, rows, used, sampled), Constants())
+    return replace(total, sampled=sampled)
+
+
+def warnings_of(total: Constants, known: Sequence[float] = ()) -> tuple[tuple[str, ...], tuple[float, ...]]:
     """Return values in an image that look like undeclared nodata and a sentence for each; some are `known`.
 
-    Such a value is the least or the largest of the image, or zero, and many pixels have it in every band. A
-    few chunks of a Dask array are searched, and all of an array.
+    Such a value is the least or the largest of the image, or zero, and many pixels have it in every band.
     """
-    bands = M.shape[0] if rows is None else int(np.count_nonzero(rows))
-    if sparse.issparse(M) or bands < 2 or 0 in M.shape:
-        return (), ()
-    sampled = is_lazy(M) and len(M.chunks[1]) > SAMPLE
-    where = " in a sample of the image" if sampled else ""
-    total = sum(each_block(M, Constants.of, None, rows, used, sampled), Constants())
+    where = " in a sample of the image" if total.sampled else ""
     found, values = [], []
     for value in sorted({total.low, total.high, 0}):
         count = total.values[value]

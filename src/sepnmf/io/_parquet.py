@@ -7,10 +7,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from sepnmf.io._axis_column import axis_of, is_axis
 from sepnmf.io._data import Data
 from sepnmf.io._guards import TEXT_SIZE, check_size, needed, one_line, parsing
 from sepnmf.io._omitted import check_omitted, said_of_columns
+from sepnmf.matrix._axis_column import axis_of, names_rows
 
 KIND = "a Parquet file"
 HEADER = 2**16  # bytes in which the header of a page ends
@@ -80,8 +80,8 @@ def read_parquet(file: Path, *, index: bool | None = None, omit: Sequence[str] =
 def without_axis(data: Data, index: bool | None) -> Data:
     """Return the data with the first column as names of the rows, if it is an axis or `index` says so."""
     heading = data.column_names[0]
-    named, unit = axis_of(heading)
-    if index is False or data.M.shape[1] < 2 or not (index or named or is_axis(data.M)):
+    _, unit = axis_of(heading)
+    if index is False or data.M.shape[1] < 2 or not (index or names_rows(heading, data.M)):
         return data
     said = f"The first column, {heading[:40]!r}, is taken as names of the rows; --no-index makes it data."
     first = data.M[:, 0].astype(np.float64)

@@ -10,7 +10,6 @@ import numpy as np
 
 from sepnmf._typing import Floats
 from sepnmf._validation import check_choice
-from sepnmf.io._axis_column import axis_of, is_axis
 from sepnmf.io._data import Data
 from sepnmf.io._dialect import (
     DECIMAL_COMMA,
@@ -30,6 +29,7 @@ from sepnmf.io._dialect import (
 from sepnmf.io._guards import parsing
 from sepnmf.io._omitted import check_omitted, said_of_columns
 from sepnmf.io._preamble import check_preamble
+from sepnmf.matrix._axis_column import axis_of, is_axis
 
 Decimal = Literal[".", ","]
 

@@ -13,6 +13,7 @@ from sepnmf.matrix._chunked import Chunked
 from sepnmf.matrix._columns import Columns as Columns
 from sepnmf.matrix._containers import SPECTRAL as SPECTRAL
 from sepnmf.matrix._containers import Container as Container
+from sepnmf.matrix._containers import check_columns as check_columns
 from sepnmf.matrix._containers import container_of as container_of
 from sepnmf.matrix._containers import labelled as labelled
 from sepnmf.matrix._containers import take_columns as take_columns

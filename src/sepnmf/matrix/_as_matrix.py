@@ -1,11 +1,12 @@
 """From a container to a matrix: the only place that looks at the kind of container."""
 
+import warnings
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from sepnmf._typing import ArrayLike, Bools, Floats, Ints
-from sepnmf._validation import check_choice, refuse_masked
+from sepnmf._validation import check_choice, level_outside, refuse_masked
 from sepnmf.matrix._checks import checked, checked_kind
 from sepnmf.matrix._chunked import Chunked
 from sepnmf.matrix._columns import Columns
@@ -64,6 +65,12 @@ def as_matrix(
     ValueError
         If M is not a matrix of finite real numbers, or has negative entries that are refused; if a mask has
         not one entry per column (row), or leaves none.
+
+    Warns
+    -----
+    UserWarning
+        If the first column of a frame is an axis by its heading ("wavelength_nm") or its equal steps. It is
+        left out, as it is of a file; the others keep their indices.
     """
     check_choice(negative, "negative", ("error", "clip", "allow"))
     if isinstance(M, Matrix):
@@ -80,6 +87,9 @@ def as_matrix(
     rows, count = array.shape
     used = as_mask(aligned(mask, container), count, container.shape if by_columns else (), "mask", "column")
     used_rows = as_mask(row_mask, rows, (), "row_mask", "row")
+    if container.axis and by_columns:
+        say_axis(container, name)
+        used = both(used, np.arange(count) > 0)
     if container.complete is not None and container.spectral and not by_columns:
         used_rows = both(used_rows, container.complete(1, None))  # pixels with missing entries
     elif container.complete is not None:
@@ -95,8 +105,8 @@ def as_matrix(
     if wanted is not None:
         array = array[wanted]
     if lazy:
-        return Chunked(array, negative, columns, wanted)
-    return checked(array, negative, name, columns, wanted)
+        return Chunked(array, negative, columns, wanted, container.remedy)
+    return checked(array, negative, name, columns, wanted, remedy=container.remedy)
 
 
 def complete_array(A: MatrixLike, name: str, row_mask: ArrayLike | None = None) -> Floats:
@@ -106,6 +116,16 @@ def complete_array(A: MatrixLike, name: str, row_mask: ArrayLike | None = None) 
         first = int(np.setdiff1d(np.arange(matrix.given_columns), matrix.columns.kept)[0])
         raise ValueError(f"{name} has missing entries in column {first}: fill or remove them.")
     return matrix.in_memory().toarray()
+
+
+def say_axis(container: Container, name: str) -> None:
+    """Warn that the first column of M, an axis, is left out; refuse it in other arguments."""
+    label = "" if container.column_name is None else container.column_name(0)
+    said = f"The first column of {name}, {label!r}, is an axis and no sample"
+    instead = f"pass {container.axis}, or {name}.to_numpy() to keep it."
+    if name != "M":
+        raise ValueError(f"{said}: {instead}")
+    warnings.warn(f"{said}, and is left out: {instead}", UserWarning, stacklevel=level_outside())
 
 
 def aligned(mask: Any, container: Container) -> Any:

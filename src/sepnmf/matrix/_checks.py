@@ -8,6 +8,8 @@ from scipy import sparse
 
 from sepnmf._typing import Ints
 from sepnmf._validation import (
+    OF_ARRAYS,
+    Remedy,
     check_real,
     check_real_array,
     computing_dtype,
@@ -20,6 +22,8 @@ from sepnmf.matrix._dense import Dense, InMemory
 from sepnmf.matrix._matrix import Negative
 from sepnmf.matrix._reducers import first_position
 from sepnmf.matrix._sparse import Sparse
+
+OF_SPARSE = Remedy("mask=np.isfinite(np.ravel(M.sum(axis=0)))", "")
 
 
 def checked_kind(A: Any, name: str = "M", *, transpose: bool = False) -> Any:
@@ -45,11 +49,13 @@ def checked(
     columns: Columns | None = None,
     rows: Ints | None = None,
     located: Callable[[tuple[int, int]], tuple[int, int] | None] | None = None,
+    remedy: Remedy = OF_ARRAYS,
 ) -> InMemory:
     """Return the used columns of an array, or of a sparse one, with finite entries, negative ones dealt with.
 
     `rows` are the caller's indices of the rows, if not all are here. `located` returns row and column of an
-    entry as the caller counts them; by default `columns` and `rows` say it.
+    entry as the caller counts them; by default `columns` and `rows` say it. `remedy` is how the caller
+    leaves out columns with entries that are refused.
     """
     used = A if columns is None or columns.kept is None else A[:, columns.kept]
     kind = Sparse if sparse.issparse(used) else Dense
@@ -62,12 +68,15 @@ def checked(
         column = column if columns is None else int(columns.indices(np.array(column)))
         return (row if rows is None else int(rows[row])), column
 
+    if sparse.issparse(A) and remedy == OF_ARRAYS:
+        remedy = OF_SPARSE
     if has_not_finite(matrix.values):
         found = matrix.entries_where(lambda values: ~np.isfinite(values))
-        raise ValueError(not_finite(name, len(found), first(found)))
+        raise ValueError(not_finite(name, len(found), first(found), remedy=remedy))
     if negative == "allow" or matrix.values.min(initial=0) >= 0:
         return matrix
     if negative == "clip":
         return matrix.clipped()
     found = matrix.entries_where(lambda values: values < 0)
-    raise ValueError(negative_entries(len(found), first(found)))
+    below = matrix.values[matrix.values < 0]
+    raise ValueError(negative_entries(len(found), first(found), remedy, below))

@@ -16,6 +16,8 @@ from scipy import sparse
 
 from sepnmf._typing import Floats, Ints, Seed
 from sepnmf._validation import (
+    OF_ARRAYS,
+    Remedy,
     check_generator,
     computing_dtype,
     has_not_finite,
@@ -88,12 +90,14 @@ class Chunked(Matrix):
         negative: Negative = "error",
         columns: Columns | None = None,
         rows: Ints | None = None,
+        remedy: Remedy = OF_ARRAYS,
     ) -> None:
         self.given = array
         self.whole = with_whole_columns(array)
         self.columns = columns
         self.rows = rows  # the caller's indices of the rows, if not all are used
         self.mask = None if columns is None else columns.mask
+        self.remedy = remedy
         self.array = self.whole if self.mask is None else kept_columns(self.whole, self.mask)
         self.negative = negative
         self.changes: tuple[Change, ...] = ()
@@ -150,7 +154,7 @@ class Chunked(Matrix):
     @cached_property
     def few_rows(self) -> FewRows:
         """A matrix with the products of the columns; one pass."""
-        return with_few_rows(self.given, self.negative, self.kept, self.given_position)
+        return with_few_rows(self.given, self.negative, self.kept, self.given_position, self.remedy)
 
     @property
     def kept(self) -> Ints | None:
@@ -164,7 +168,7 @@ class Chunked(Matrix):
         return products_with(self.given, Q, self.negative, self.kept)
 
     def part(self, columns: Ints) -> "Chunked":
-        other = Chunked(self.array[:, columns], self.negative)
+        other = Chunked(self.array[:, columns], self.negative, remedy=self.remedy)
         other.changes, other.scale = self.changes, self.scale
         return other
 
@@ -187,7 +191,7 @@ class Chunked(Matrix):
         else:
             whole = checked_kind(sparse.hstack(chunks))
         del chunks
-        matrix = checked(whole, self.negative, located=self.given_position)
+        matrix = checked(whole, self.negative, located=self.given_position, remedy=self.remedy)
         return reduce(lambda columns, change: change(columns), self.changes, matrix)
 
     def sampled(self, random_state: Seed) -> InMemory:
@@ -199,6 +203,7 @@ class Chunked(Matrix):
             held.columns,
             self.negative,
             located=lambda place: self.given_position((place[0], int(held.indices[place[1]]))),
+            remedy=self.remedy,
         )
 
     # Passes ------------------------------------------------------------------------------------------
@@ -269,11 +274,11 @@ class Chunked(Matrix):
             return self, self.scan(*reducers)
         entries, *results = self.scan(Inspection(), *reducers)
         if entries.n_bad:
-            raise ValueError(not_finite("M", entries.n_bad, self.given_position(entries.first_bad)))
+            first = self.given_position(entries.first_bad)
+            raise ValueError(not_finite("M", entries.n_bad, first, remedy=self.remedy))
         if entries.n_negative and self.negative == "error":
-            raise ValueError(
-                negative_entries(entries.n_negative, self.given_position(entries.first_negative))
-            )
+            first = self.given_position(entries.first_negative)
+            raise ValueError(negative_entries(entries.n_negative, first, self.remedy))
         checked = self.changed()
         checked.entries = entries
         if 1 / SAFE_SQUARES <= entries.longest <= SAFE_SQUARES:

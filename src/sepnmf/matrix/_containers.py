@@ -4,15 +4,19 @@ Containers are told apart by the package that defines their class, so that no pa
 To add a container, write a function from it to a `Container`, and add it to `READERS`.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from sepnmf._typing import Bools, Ints
+from sepnmf._validation import OF_ARRAYS, Remedy
+from sepnmf.matrix._axis_column import names_rows
 from sepnmf.matrix._backed import in_blocks, is_backed_sparse
 from sepnmf.matrix._lazy import flattened, is_lazy
 
@@ -49,6 +53,10 @@ class Container:
         Returns columns in a container of the same kind; None: indexing the array does.
     wrap : callable or None
         Turns weights, one column for each column, into a container of the same kind; None: they are an array.
+    remedy : Remedy
+        How columns with entries that are refused are left out.
+    axis : str
+        If the first column is an axis, such as wavelengths, what to pass instead; empty if it is none.
     """
 
     array: Any
@@ -60,10 +68,18 @@ class Container:
     spectral: bool = False
     take: Callable[[Ints], Any] | None = None
     wrap: Callable[[Any], Any] | None = None
+    remedy: Remedy = OF_ARRAYS
+    axis: str = ""
 
 
 def container_of(M: Any, name: str = "M") -> Container:
     """Return what M holds; an array, a sparse or a lazy one is its own container."""
+    if isinstance(M, Container):
+        return M
+    if isinstance(M, str | bytes | PathLike):
+        call = f"sepnmf.io.read({os.fsdecode(M)[:60]!r})"
+        wanted = "M" if name == "X" else "matrix()"  # estimators take arrays
+        raise ValueError(f"{name} is the name of a file: read it first, with {call}.{wanted}.")
     for kind in type(M).__mro__:
         reader = READERS.get((kind.__module__.partition(".")[0], kind.__name__))
         if reader is not None:
@@ -121,32 +137,26 @@ def along(array: Any, axis: int, indices: Ints | None) -> Any:
 
 def from_pandas(M: Any, name: str) -> Container:
     """The columns of a data frame have names; its index names the rows."""
-    for label, dtype in zip(M.columns, M.dtypes, strict=True):
-        if getattr(dtype, "kind", "O") not in "fiub":
-            raise ValueError(
-                f"{name} has a column {str(label)!r} of type {dtype}, not real numbers: drop or convert it."
-            )
+    check_columns(M, name)
     if len(M.columns) and all(getattr(dtype, "fill_value", None) == 0 for dtype in M.dtypes):
         array = M.sparse.to_coo()
     elif any(isinstance(dtype, np.dtype) for dtype in M.dtypes):
         array = M.to_numpy()
     else:  # types of pandas that have a value for missing entries
         array = M.to_numpy(dtype=np.float64, na_value=np.nan)
+    array = array if array.dtype != object else M.to_numpy(dtype=np.float64, na_value=np.nan)
     return Container(
-        array if array.dtype != object else M.to_numpy(dtype=np.float64, na_value=np.nan),
+        array,
         row_name=lambda i: label_text(M.index[i]),
         column_name=lambda j: label_text(M.columns[j]),
         take=lambda columns: M.iloc[:, columns],
+        axis=f"{name}.set_index({M.columns[0]!r})" if has_axis(M, array) else "",
     )
 
 
 def from_polars(M: Any, name: str) -> Container:
     """The columns of a data frame have names."""
-    for label, dtype in M.schema.items():
-        if not (dtype.is_numeric() or str(dtype) == "Boolean"):
-            raise ValueError(
-                f"{name} has a column {label!r} of type {dtype}, not real numbers: drop or convert it."
-            )
+    check_columns(M, name)
     array = M.to_numpy()
     if array.dtype == object:  # missing truth values, and decimals
         import polars
@@ -156,7 +166,31 @@ def from_polars(M: Any, name: str) -> Container:
         array,
         column_name=lambda j: str(M.columns[j]),
         take=lambda columns: M[:, [int(j) for j in columns]],
+        axis=f"{name}.drop({M.columns[0]!r})" if has_axis(M, array) else "",
+        remedy=Remedy("mask=np.isfinite(M.to_numpy()).all(axis=0)", "mask=(M.to_numpy() != {}).all(axis=0)"),
     )
+
+
+def has_axis(M: Any, array: Any) -> bool:
+    """Return whether the first column of a frame is an axis, such as wavelengths, and no sample."""
+    return len(M.columns) > 1 and names_rows(label_text(M.columns[0]), array)
+
+
+def check_columns(M: Any, name: str) -> None:
+    """Refuse a frame with a column that does not hold real numbers; of anything else, do nothing."""
+    package = type(M).__module__.partition(".")[0]
+    if package not in ("pandas", "polars") or not hasattr(M, "columns"):
+        return
+    for label, dtype in zip(M.columns, M.dtypes, strict=True):
+        if package == "pandas":
+            is_real = getattr(dtype, "kind", "O") in "fiub"
+        else:
+            is_real = dtype.is_numeric() or str(dtype) == "Boolean"
+        if not is_real:
+            raise ValueError(
+                f"{name} has a column {label_text(label)!r} of type {dtype}, not real numbers: drop or "
+                "convert it."
+            )
 
 
 def from_lazy_frame(M: Any, name: str) -> Container:
@@ -178,6 +212,7 @@ def from_anndata(M: Any, name: str) -> Container:
         row_name=lambda i: str(M.obs_names[i]),
         column_name=lambda j: str(M.var_names[j]),
         take=lambda columns: M[:, columns],
+        remedy=Remedy("mask=np.isfinite(np.ravel(M.X.sum(axis=0)))", ""),
     )
 
 
@@ -269,6 +304,7 @@ def from_xarray(M: Any, name: str) -> Container:
         spectral=bool(known),
         take=take,
         wrap=wrap,
+        remedy=Remedy(f"mask=np.isfinite(M).all({rows!r})", f"mask=(M != {{}}).all({rows!r})"),
     )
 
 

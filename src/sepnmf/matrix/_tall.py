@@ -14,7 +14,7 @@ import numpy as np
 
 from sepnmf._parallel import SingleBLAS
 from sepnmf._typing import Floats, Ints
-from sepnmf._validation import negative_entries, not_finite
+from sepnmf._validation import OF_ARRAYS, Remedy, negative_entries, not_finite
 from sepnmf.matrix._dense import Dense
 from sepnmf.matrix._matrix import Negative
 from sepnmf.matrix._reducers import first_position
@@ -86,16 +86,18 @@ def is_tall(array: Any) -> bool:
     return bool(m > LONG and n <= FEW and array.numblocks[0] > 1)
 
 
-def with_few_rows(array: Any, negative: Negative, kept: Ints | None, located: Located) -> FewRows:
+def with_few_rows(
+    array: Any, negative: Negative, kept: Ints | None, located: Located, remedy: Remedy = OF_ARRAYS
+) -> FewRows:
     """Return an n × n matrix with the products of the columns that are kept; one pass over the rows.
 
     `located` returns row and column of an entry as the caller counts them.
     """
     found = summed(array, products_of_rows, negative, kept)
     if found.bad[0]:
-        raise ValueError(not_finite("M", found.bad[0], located(found.bad[1])))
+        raise ValueError(not_finite("M", found.bad[0], located(found.bad[1]), remedy=remedy))
     if found.negative[0] and negative == "error":
-        raise ValueError(negative_entries(found.negative[0], located(found.negative[1])))
+        raise ValueError(negative_entries(found.negative[0], located(found.negative[1]), remedy))
     if not np.isfinite(found.gram).all():
         raise ValueError("M has entries whose squares leave the range of float64: scale M.")
     values, vectors = np.linalg.eigh(found.gram)

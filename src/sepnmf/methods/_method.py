@@ -5,6 +5,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
@@ -86,15 +87,20 @@ class Method:
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Refuse options that the method does not know, and the lack of those that it needs."""
+        for name in options:
+            if name not in self.options:
+                known, close = ", ".join(self.options), get_close_matches(name, self.options)
+                rest = (
+                    f": did you mean {' or '.join(close)}? It takes {known}."
+                    if close
+                    else f", which takes {known}."
+                )
+                raise ValueError(f"{name!r} is not an option of method {self.name!r}{rest}")
         missing = [name for name in self.required if name not in options]
         if missing:
             raise ValueError(
                 f"method {self.name!r} needs the option(s) {', '.join(missing)}, which have no default."
             )
-        for name in options:
-            if name not in self.options:
-                known = ", ".join(self.options)
-                raise ValueError(f"{name!r} is not an option of method {self.name!r}, which takes {known}.")
 
     def facts(self) -> dict[str, Any]:
         """Return what a table of methods shows."""

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from sepnmf._overview import dominant
 from sepnmf._typing import Floats
+from sepnmf.io import Data
 from sepnmf.report._contents import Contents, Topics, Weighted
 from sepnmf.report._figures import Axis, Curve, bar_list, cards, line_chart, top_rows
 from sepnmf.report._markup import Markup, element, group, name
@@ -63,18 +64,32 @@ def shapes(contents: Contents) -> Markup:
         return figure("images", "The anchors as images", text, pictures)
     if contents.topics is not None:
         return topics(contents.topics, contents.documents)
-    m = len(columns)
+    x, label = abscissas(data, len(columns))
+    if x is None and len(data.row_names) == len(columns) and data.image_shape is None:
+        return named_rows(contents.names, columns, data.row_names)
+    return spectra(contents, columns, x, label)
+
+
+def abscissas(data: Data, m: int) -> tuple[Floats | None, str]:
+    """Return where the m rows are on the axis of a chart, and its label.
+
+    These are the wavelengths, or the names of the rows if they are numbers. None: the rows are counted.
+    """
+    is_image = data.image_shape is not None
     wavelengths = np.array(data.wavelengths if len(data.wavelengths) == m else [])
     used = slice(None) if data.row_mask is None or len(data.row_mask) != m else data.row_mask
-    measured = wavelengths.size > 0 and bool(np.isfinite(wavelengths[used]).all())
-    unit = data.wavelength_unit
-    axis = Axis(f"wavelength ({unit})" if unit else "wavelength")
-    if len(data.row_names) == m and not measured and data.image_shape is None:
-        abscissas = numbers_of(data.row_names)
-        if abscissas is None:
-            return named_rows(contents.names, columns, data.row_names)
-        return spectra(contents, columns, abscissas, Axis("row name"))
-    return spectra(contents, columns, wavelengths if measured else None, axis)
+    if wavelengths.size > 0 and bool(np.isfinite(wavelengths[used]).all()):
+        unit = data.wavelength_unit
+        return wavelengths, f"wavelength ({unit})" if unit else "wavelength"
+    numbers = numbers_of(data.row_names) if len(data.row_names) == m else None
+    if numbers is not None:
+        return numbers, "band name" if is_image else "row name"
+    return None, "band" if is_image else "row"
+
+
+def counted_rows(data: Data, m: int) -> Floats:
+    """Return the numbers of the rows: bands are counted from 1, rows of a matrix from 0."""
+    return np.arange(float(m)) + (data.image_shape is not None)
 
 
 def numbers_of(names: tuple[str, ...]) -> Floats | None:
@@ -140,10 +155,10 @@ def distinctive_rows(columns: Floats, k: int, row_names: tuple[str, ...], count:
     return [(row_names[i], float(columns[i, k])) for i in best if above[i] > 0]
 
 
-def spectra(contents: Contents, columns: Floats, abscissas: Floats | None, x_axis: Axis) -> Markup:
-    """Return the anchors' columns as curves over abscissas, or over the row numbers if they are None."""
+def spectra(contents: Contents, columns: Floats, places: Floats | None, label: str) -> Markup:
+    """Return the anchors' columns as curves over places on an axis, or over row numbers if they are None."""
     m, r = columns.shape
-    x = np.arange(float(m)) if abscissas is None else abscissas
+    x = counted_rows(contents.data, m) if places is None else places
     order = np.argsort(x, kind="stable")
     order = order[np.isfinite(x[order])]
     few = r <= FEW
@@ -156,8 +171,7 @@ def spectra(contents: Contents, columns: Floats, abscissas: Floats | None, x_axi
         text += f" The first {SHOWN_AT_FIRST} of {r} are shown; the legend turns the others on."
     if contents.data.row_mask is not None:
         text += " Curves are interrupted where rows are left out."
-    if abscissas is None:
-        x_axis = Axis("row", integer=True)
+    x_axis = Axis(label, integer=places is None)
     return line_chart(
         "spectra", "The anchors' columns", text, x[order], curves, x_axis, Axis("value", log=False)
     )

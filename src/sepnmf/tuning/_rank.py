@@ -20,6 +20,7 @@ FEWEST = 8  # singular values; fewer do not tell noise from the rest
 MANY = 100  # singular values; more stand out of noise that is not white, such as that of counts
 AUTO = 25  # anchors up to which auto is asked whether so many explain the data
 STRONG = 3  # times what late anchors gain
+AROUND, MOST_SHOWN = 3, 15  # rows of a printed table: numbers on both sides of the estimate, and in all
 EXACT = 1e-6  # fraction of the norm of the data that is called nothing
 
 
@@ -46,6 +47,15 @@ class RankEstimate:
     def certain(self) -> bool:
         """Whether the data leave one number."""
         return self.low == self.high
+
+    def __repr__(self) -> str:
+        return f"RankEstimate(low={self.low}, high={self.high}, evidence={self.evidence!r})"
+
+    def __str__(self) -> str:
+        """The explanation and, below it, what the numbers of anchors near the estimate leave unexplained."""
+        first, left = max(self.low - AROUND, 1), self.unexplained()[: self.high + AROUND]
+        rows = [f"{r:3}  {share:>11.1%}" for r, share in enumerate(left[first - 1 :], first)][:MOST_SHOWN]
+        return "\n".join([self.explanation, *(["  r  unexplained", *rows] if rows else [])])
 
     @property
     def explanation(self) -> str:

@@ -41,7 +41,11 @@ def stability(
 
     With noise, the share of the draws is about the probability that the anchor is right: the noise that is
     added was chosen for that, on generated data (see `docs/auto.md`). It cannot know that a noise model is
-    wrong: on counts with a few words per document, anchors come back that are not right.
+    wrong: on counts with a few words per document, anchors come back that are not right. With misfit, where
+    many columns are alike, another of them may be chosen each time: the share is then low for an anchor that
+    is as good as any.
+
+    Only `auto` has a stability; there is no argument `method`, because the draws repeat its descent.
 
     Parameters
     ----------

@@ -2,8 +2,11 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from sepnmf._typing import Bools, Floats
 
@@ -17,6 +20,7 @@ OTHERS = frozenset(
 )
 # A name, and a unit in brackets, behind a slash, or behind "in".
 WITH_UNIT = re.compile(r"(.+?)\s*(?:\((.*)\)|\[(.*)\]|/(.*)|,(.*)|\s+in\s+(.*))")
+WAVELENGTH = re.compile(r"(?<![\d.,])(\d+(?:[.,]\d+)?)\s*([a-zµ]+)\W*$")
 LAST_WORD = re.compile(r"(.+?)\s+(\S+)")
 
 LEAST_ROWS, STEP_TOLERANCE = 5, 1e-3
@@ -41,9 +45,30 @@ def axis_of(heading: str) -> tuple[bool, str | None]:
     return name in WAVELENGTHS | OTHERS, unit.strip() if name in WAVELENGTHS else None
 
 
+def wavelengths_in(names: Sequence[str]) -> tuple[tuple[float, ...], str]:
+    """Return the wavelengths that names of bands end with, such as "450.2 nm", and their unit.
+
+    There is one name at least. Empty if a name has none, if units differ, or if two wavelengths are equal.
+    """
+    if WAVELENGTH.search(folded(names[0])) is None:
+        return (), ""
+    found = [WAVELENGTH.search(folded(name)) for name in names]
+    units = {match[2] for match in found if match is not None}
+    if None in found or len(units) != 1 or not units <= LENGTHS:
+        return (), ""
+    values = tuple(float(match[1].replace(",", ".")) for match in found if match is not None)
+    distinct = len(set(values)) == len(values) > 1 and max(values) < np.inf
+    return (values, units.pop()) if distinct else ((), "")
+
+
 def folded(text: str) -> str:
     """Return a text in lower case, with one spelling of each letter (there are two of µ and of ä)."""
     return unicodedata.normalize("NFC", text).casefold().replace("\u03bc", "\u00b5")
+
+
+def names_rows(heading: str, M: Any) -> bool:
+    """Return whether the first column of a table is an axis, by its heading or its equal steps."""
+    return M.shape[1] > 1 and (axis_of(heading)[0] or (not issparse(M) and is_axis(M)))
 
 
 def is_axis(M: Floats) -> bool:
@@ -56,6 +81,6 @@ def is_axis(M: Floats) -> bool:
 def has_equal_steps(columns: Floats) -> Bools:
     """Return which columns strictly rise or fall in equal steps."""
     with np.errstate(invalid="ignore", over="ignore"):
-        steps = np.diff(columns, axis=0)
+        steps = np.diff(columns.astype(np.float64, copy=False), axis=0)  # of whole numbers, no overflow
         mean = steps.mean(axis=0)
         return np.asarray((mean != 0) & (np.abs(steps - mean) <= STEP_TOLERANCE * np.abs(mean)).all(axis=0))
