@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 MARK := $(VENV)/.installed-for
 
-.PHONY: help demo test lint docs format bench mutants fuzz faults clean
+.PHONY: help demo test test-all lint docs format bench mutants fuzz faults clean
 
 help:
 	@echo "make demo     find the anchors of generated data: a table, a picture and a report"
-	@echo "make test     run the test suite"
+	@echo "make test     run the tests, but for those that take many seconds"
+	@echo "make test-all run all tests, with coverage"
 	@echo "make lint     run ruff and mypy --strict"
 	@echo "make docs     build the site and run its gallery: docs/_build/html/index.html"
 	@echo "make format   apply the fixes and the formatting of ruff"
@@ -47,6 +48,9 @@ demo: $(MARK)-demo
 	$(BIN)/sepnmf demo
 
 test: $(MARK)-test
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
+
+test-all: $(MARK)-test
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term $(ARGS)
 
 lint: $(MARK)-lint

@@ -50,6 +50,7 @@ def test_the_ratio_model_is_asked_where_the_others_disagree(monkeypatch):
     assert "tuned_admm" in auto(M, 10, negative="allow").history["start"]
 
 
+@pytest.mark.slow
 def test_anchors_in_the_cone_of_others_are_not_identifiable():
     assert auto(make_midpoint(0.3, random_state=0)[0], 10, negative="allow").status == "done"
     assert auto(make_midpoint(0.5, random_state=0)[0], 10, negative="allow").status == "not identifiable"
@@ -150,6 +151,7 @@ def test_refine_works_from_every_start():
     assert better.refinement["criterion"] == "likelihood"
 
 
+@pytest.mark.slow
 def test_refine_never_makes_many_columns_worse():
     for seed in range(3):
         M, _ = smooth_scene(2500, seed)

@@ -226,6 +226,7 @@ def test_a_packed_matrix_whose_lines_never_end_is_refused(tmp_path, start, rest)
     bounds.assert_refused_in_little_memory([tmp_path / "a.mtx.gz"])
 
 
+@pytest.mark.slow
 def test_a_wide_table_with_a_wrong_cell_is_refused_in_a_time_that_grows_with_its_size(tmp_path):
     line = ",".join(["1"] * 5000)
     (tmp_path / "a.csv").write_text(f"{line}\n" * 300 + f"{line}x\n")

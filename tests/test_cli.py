@@ -470,6 +470,7 @@ def malformed(tmp_path_factory):
     return make_malformed(tmp_path_factory.mktemp("malformed"))
 
 
+@pytest.mark.slow
 def test_every_malformed_file_gives_exit_code_two_and_one_line(sepnmf_says, malformed):
     assert len(malformed) >= 100
     for name, path, options in malformed:

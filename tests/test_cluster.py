@@ -56,6 +56,7 @@ def test_a_cluster_chooses_as_one_process_does(client, monkeypatch, method):
     np.testing.assert_allclose(there.scores, here.scores, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["spa", "auto"])
 def test_a_worker_killed_in_the_middle_of_a_fit_does_not_change_the_answer(
     client, tmp_path, monkeypatch, method

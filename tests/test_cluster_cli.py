@@ -83,6 +83,7 @@ def test_unmix_on_a_cluster_writes_what_it_writes_without(sepnmf_says, scheduler
         get_client()
 
 
+@pytest.mark.slow
 def test_select_makes_its_report_on_a_cluster(sepnmf_says, scheduler, scene):
     save("scene.npy", scene)
     code, _, err = sepnmf_says("select", "scene.npy", "-r", 3, "-m", "spa", "--report", "--dask", scheduler)
@@ -273,7 +274,7 @@ def no_times(frame):
     return frame.drop(columns="seconds", errors="ignore")
 
 
-@pytest.mark.parametrize("name", ["geometry", "tune-recovery"])
+@pytest.mark.parametrize("name", ["geometry", pytest.param("tune-recovery", marks=pytest.mark.slow)])
 def test_trials_on_a_cluster_have_the_results_they_have_without(tmp_path, scheduler, monkeypatch, name):
     from sepnmf.cli._reproduce import backend, threads_of
 

@@ -50,6 +50,7 @@ def test_inside_omega_the_dca_condition_has_its_own_gradient(interior):
     assert got != pytest.approx(criticality(M, X, lam=0.1, p=1, weights=w), rel=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize(("p", "small"), [(1, 1e-4), (2, 1e-7)])
 def test_plain_proximal_gradient_runs_into_its_zero(norm, p, small):

@@ -24,17 +24,21 @@ SPARSE = [sparse.csr_array, sparse.csc_array, sparse.csr_matrix, sparse.csc_matr
 
 
 # No check is expected to fail.
+@parametrize_with_checks([SeparableNMF(), AnchorSelector()])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
 @parametrize_with_checks(
     [
-        SeparableNMF(),
         SeparableNMF(negative="allow"),
         SeparableNMF(negative="clip"),
-        AnchorSelector(),
         AnchorSelector(negative="allow"),
         AnchorSelector(1, negative="clip"),
     ]
 )
-def test_scikit_learn_checks(estimator, check):
+def test_scikit_learn_checks_with_negative_entries(estimator, check):
     check(estimator)
 
 

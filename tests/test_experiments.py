@@ -244,6 +244,7 @@ def run_in_a_process(out, jobs, names):
     return subprocess.Popen(command, start_new_session=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", ["noise-sweep", "tune-recovery"])
 def test_killed_three_times_a_run_ends_with_the_results_of_an_undisturbed_one(tmp_path, names):
     undisturbed = run_in_a_process(tmp_path / "a", 1, names)
@@ -459,7 +460,13 @@ def means_of(name, frame):
     return {" ".join(map(str, key)): row.to_dict() for key, row in groups.iterrows()}
 
 
-@pytest.mark.parametrize("name", CHECKED)
+SLOW = {"auto-topics", "auto-rae", "auto-scenes", "auto-rank", "auto-million", "auto-gestures"}
+SLOW |= {"gestures", "noise-sweep", "budgets", "tune-recovery"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in CHECKED]
+)
 def test_the_numbers_are_the_stored_ones(name, tmp_path):
     experiment = experiments.EXPERIMENTS[name]
     if any(trouble := [loaders.available(folder) for folder in experiment.data]):
@@ -483,6 +490,7 @@ def test_the_numbers_are_the_stored_ones(name, tmp_path):
         assert {path.suffix for path in written} >= {".svg", ".png"}
 
 
+@pytest.mark.slow
 def test_a_selection_apart_keeps_to_its_limits():
     found = select_apart("dirichlet 20 60 3 0", 3, "spa", limit=60, memory=0)
     assert found["success"] == 1
@@ -557,6 +565,7 @@ def test_the_nested_choice_takes_the_candidate_that_is_best_inside_the_training_
     assert chosen["honest"].tolist() == [0.1, 0.3]
 
 
+@pytest.mark.slow
 def test_noise_free_success_is_the_one_the_paper_reports():
     """The whole table has 50 instances a cell; here 3, wherever the paper reports a success rate of 1."""
     trials = [q for q in noise_free.trials("full") if q["seed"] < 3 and q["mode"] == "paper"]

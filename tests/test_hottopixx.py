@@ -76,6 +76,7 @@ def test_filling_in_a_column_leaves_the_diagonal():
     np.testing.assert_allclose(programme.X[:, 2], [0.35, 0.35, 0.3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [make_midpoint, make_dirichlet])
 @pytest.mark.parametrize("seed", range(3))
 def test_finds_every_anchor_without_noise(make, seed):

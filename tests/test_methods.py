@@ -33,6 +33,7 @@ def small():
     return M, anchors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 @pytest.mark.parametrize("p", [2, 3])
 def test_success_rate_is_one_with_the_parameters_of_fact_9(p, noise):

@@ -94,7 +94,7 @@ def test_projection_ignores_the_scale_of_the_weights():
 
 
 @pytest.mark.parametrize("p", POWERS)
-@pytest.mark.parametrize("n", [1, 3, 12])
+@pytest.mark.parametrize("n", [1, 3, pytest.param(12, marks=pytest.mark.slow)])
 def test_constrained_entrywise_map_agrees_with_bisection(p, n):
     rng = np.random.default_rng(n)
     w = rng.random(n) + 0.1

@@ -57,7 +57,7 @@ def assert_same_path(seen, transcription, n):
     return compared
 
 
-@pytest.mark.parametrize("kind", ["midpoint", "dirichlet"])
+@pytest.mark.parametrize("kind", ["midpoint", pytest.param("dirichlet", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("norm", ["l1", "nuclear", "rows"])
 @pytest.mark.parametrize("p", [1, 2, 3, 4])
 def test_admm_follows_algorithm_2(p, norm, kind):
@@ -75,7 +75,7 @@ def test_admm_follows_algorithm_2(p, norm, kind):
     assert compared.count(OUTER) >= 1
 
 
-@pytest.mark.parametrize("kind", ["midpoint", "dirichlet"])
+@pytest.mark.parametrize("kind", ["midpoint", pytest.param("dirichlet", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("norm", ["l1", "nuclear", "rows"])
 @pytest.mark.parametrize("p", [1, 2, 3, 4])
 def test_dca_follows_algorithm_1(p, norm, kind):
@@ -99,6 +99,7 @@ def test_dca_follows_algorithm_1(p, norm, kind):
     assert compared.count(OUTER) >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["midpoint", "dirichlet"])
 def test_admm_follows_algorithm_2_at_the_papers_size(kind):
     M, w = instance(kind, 0, m=50, r=10)
@@ -126,6 +127,7 @@ def test_exact_mode_differs_by_the_exact_map_only(p, norm):
     assert assert_same_path(seen, transcription, M.shape[1]) == OUTER
 
 
+@pytest.mark.slow
 def test_exact_dca_differs_by_the_exact_v_update_only():
     M, w = instance("midpoint", 1)
     seen, _ = follow(sepnmf.dca, M, 5, p=2, lam=0.3, rho=3, beta=40)

@@ -180,6 +180,7 @@ def test_the_formulas_differ_from_spa_and_from_each_other():
     assert max(agree.values()) < 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preconditioner", PRECONDITIONERS)
 @pytest.mark.parametrize("make", [make_midpoint, make_dirichlet])
 def test_noise_free_anchors_are_found_on_every_seed(preconditioner, make):

@@ -11,7 +11,7 @@ from sepnmf.model import NORMS, prox_power
 from sepnmf.model._norms import NuclearNorm
 
 POWERS = [1, 1.5, 2, 3, 4, 7]
-SHAPES = [(1, 1), (1, 7), (5, 1), (8, 9), (30, 20), (200, 200)]
+SHAPES = [(1, 1), (1, 7), (5, 1), (8, 9), (30, 20), pytest.param((200, 200), marks=pytest.mark.slow)]
 GAMMAS = [1e-12, 1e-6, 1e-3, 1.0, 1e3, 1e6]
 
 

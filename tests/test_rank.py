@@ -82,6 +82,7 @@ def test_noise_alone():
         sepnmf.estimate_rank(np.ones((3, 3)), most=1)
 
 
+@pytest.mark.slow
 def test_without_white_noise_it_is_a_range_with_a_curve():
     rng = np.random.default_rng(3)
     bands = np.linspace(0, 1, 60)[:, None]
@@ -147,6 +148,7 @@ def test_the_explanation_says_when_there_is_nothing_to_tell():
     assert explanation == "1 to 3 anchors: the data are too few to tell."
 
 
+@pytest.mark.slow
 def test_noise_of_counts_is_not_taken_for_hundreds_of_anchors():
     rng = np.random.default_rng(0)
     programmes = rng.gamma(0.3, 1.0, (700, 4))

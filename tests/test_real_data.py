@@ -115,6 +115,7 @@ def test_auto_finds_the_materials_of_full_scenes(folder, r, most):
         assert sam(data.M[:, sel.anchors], data.W) < most
 
 
+@pytest.mark.slow
 @needs_data
 def test_swimmer_gives_distinct_pixels_up_to_its_rank():
     M = datasets.load_swimmer().M

@@ -8,7 +8,13 @@ import sepnmf
 STORED = recorded_answers.stored_record()
 
 
-@pytest.mark.parametrize("group", range(recorded_answers.GROUPS))
+QUICK = 6  # groups; all others are slow
+
+
+@pytest.mark.parametrize(
+    "group",
+    [pytest.param(k, marks=pytest.mark.slow if k >= QUICK else ()) for k in range(recorded_answers.GROUPS)],
+)
 def test_answers_are_those_recorded(group):
     lines = []
     for number in recorded_answers.tested(group):

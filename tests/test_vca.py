@@ -349,6 +349,7 @@ def test_the_singular_subspace_of_many_columns_is_found_in_blocks_without_a_copy
 
 
 # Reference figures of the authors' code: VCA, 10 runs on each of 20 instances.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "noise", "rate"),
     [
