@@ -46,7 +46,7 @@ def assert_sound(sel, method, r, n):
 REFUSALS = (
     r"M has numerical rank (?P<rank>\d+), so [\w -]+ can find at most (?P=rank) anchor\(?s\)?, "
     r"got r=(?P<r>\d+): ask for fewer\.",
-    r"The columns of M span an affine space of dimension \d+, so [\w-]+ can find at most \d+ anchor\(s\), "
+    r"The columns of M span an affine space of dimension \d+, so [\w -]+ can find at most \d+ anchor\(s\), "
     r"got r=(?P<r>\d+): ask for fewer\.",
     r"\d+ columns explain all of M to rounding, so SNPA can find no more anchors, got r=(?P<r>\d+): .+\.",
     r"The cone of \d+ columns has all of M in it to rounding, so XRAY can find no more anchors, "
