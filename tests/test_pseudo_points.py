@@ -106,7 +106,7 @@ def test_the_radius_has_the_units_of_the_data():
     [
         ("radius", -1.0, "radius"),
         ("n_neighbors", 0, "n_neighbors"),
-        ("radius", 100.0, "pseudo-points of M have 1 vertices, fewer than the r=3"),
+        ("radius", 100.0, "pseudo-points of M have 0 vertices, fewer than the r=3"),
         ("n_neighbors", 1000, "pseudo-points of M have 0 vertices, fewer than the r=3"),
     ],
 )

@@ -7,11 +7,11 @@ from sepnmf._typing import Floats, Ints
 from sepnmf._validation import check_count, check_number
 from sepnmf.matrix import Dense, InMemory, MatrixLike, Negative, as_matrix
 from sepnmf.methods._method import method
-from sepnmf.methods._smoothed import representative
 from sepnmf.methods._spa import project_successively
 from sepnmf.methods._subspace import (
     affine_view,
     column_lengths,
+    first_largest,
     longest_column,
     nonzero_columns,
     spread,
@@ -21,6 +21,7 @@ from sepnmf.selection import Selection
 
 BLOCK = 2_000_000  # distances held at a time
 WIDTH = 2.0  # of the neighbourhood, in lengths of the noise
+ROUNDING = 1e-10  # relative; distances that differ by less are the same: the mean of two is as far from both
 
 
 @method(
@@ -124,11 +125,13 @@ def pseudo_point_spa(
     if n_neighbors is None:
         n_neighbors = min(int(np.ceil(np.log(len(counts)))), int(np.median(counts)))
     dense = np.flatnonzero(counts >= max(n_neighbors, 1))
-    picked, lengths = lifted_projections(points[:, dense], r)
-    anchors = np.empty(r, dtype=np.intp)
+    picked, lengths = lifted_projections(points[:, dense], r, least=ROUNDING * column_lengths(X).max())
+    free, anchors = np.ones(len(counts), dtype=bool), np.empty(r, dtype=np.intp)
     for k, j in enumerate(dense[picked]):
-        near = np.flatnonzero(column_lengths(X - X[:, [j]]) <= reach) if reach > 0 else np.array([j])
-        anchors[k] = representative(X, near, points[:, j], anchors[:k])
+        near = free & (column_lengths(X - X[:, [j]]) <= reach)
+        distances = column_lengths(X - points[:, [j]])
+        anchors[k] = first_largest(-distances, near if near.any() else free, ROUNDING)
+        free[anchors[k]] = False
     shares = spread(lengths / max(float(lengths.max()), np.finfo(float).tiny), dense, len(counts))
     return Selection(anchors=kept[anchors], scores=spread(stepwise_scores(anchors, shares), kept, n))
 
@@ -161,13 +164,16 @@ def neighbourhood_means(X: Floats, radius: float) -> tuple[Floats, Ints]:
     return means, counts
 
 
-def lifted_projections(points: Floats, r: int) -> tuple[Ints, Floats]:
-    """Pick r points by SPA in one more coordinate, the same for all; return what is left of all points."""
+def lifted_projections(points: Floats, r: int, least: float) -> tuple[Ints, Floats]:
+    """Pick r points by SPA in one more coordinate, the same for all; return what is left of all points.
+
+    Points that are no longer than `least` are all the same.
+    """
     height = float(column_lengths(points).max(initial=0.0))
     lifted = np.vstack([points, np.full(points.shape[1], height)])
     picked: Ints = np.zeros(0, dtype=np.intp)
     lengths: Floats = np.zeros(0)
-    if height > 0:
+    if height > least:
         picked, lengths, _ = project_successively(Dense(lifted), min(r, points.shape[1]), "none")
     if picked.size < r:
         raise ValueError(
