@@ -53,6 +53,7 @@ REFUSALS = (
     r"got r=(?P<r>\d+): ask for fewer\.",
     r"Only \d+ column\(s\) of M were extreme along any of \d+ skewers, got r=(?P<r>\d+): .+\.",
     r"smoothed (?:SPA|VCA) found nothing left of M after \d+ step\(s\), got r=(?P<r>\d+): ask for .+\.",
+    r"The pseudo-points of M have \d+ vertices, fewer than the r=(?P<r>\d+) anchors asked for: take a .+\.",
     r"M has (?P<zero>\d+) zero column\(s\), the first is column (?P<first>\d+): remove them, .+\.",
     r"the optimum needs \d+ rows of X at noise=[\d.e-]+, got r=(?P<r>\d+): ask for .+\.",
 )

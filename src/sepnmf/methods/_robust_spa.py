@@ -100,8 +100,8 @@ def robust_spa(
     >>> W = rng.random((20, 3))
     >>> spike = 5 * np.eye(20)[:, :1]
     >>> M = np.hstack([W, W @ rng.dirichlet(np.ones(3), 100).T, spike])
-    >>> sepnmf.spa(M, 3).anchors[0]  # the spike
-    103
+    >>> 103 in sepnmf.spa(M, 3).anchors  # the spike
+    True
     >>> np.sort(sepnmf.robust_spa(M, 3).anchors)
     array([0, 1, 2])
     """
