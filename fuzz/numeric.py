@@ -32,6 +32,7 @@ from scipy import sparse
 
 import sepnmf
 from sepnmf import metrics
+from sepnmf.methods._preconditioned import PRECONDITIONERS
 
 FOUND = Path(__file__).parent / "found"
 LIMIT = 20.0  # seconds for one call
@@ -246,7 +247,19 @@ CALLS: dict[str, Callable[[Any, "Case"], Answer]] = {
     "AnchorSelector": anchor_selector,
 }
 # Whose anchors must not change when the data are multiplied with a power of two.
-SCALE_FREE = ("spa", "snpa", "xray", "vca", "ppi", "nfindr", "preconditioned_spa", "smoothed_spa")
+SCALE_FREE = (
+    "spa",
+    "snpa",
+    "xray",
+    "vca",
+    "ppi",
+    "nfindr",
+    "preconditioned_spa",
+    "smoothed_spa",
+    "robust_spa",
+    "pseudo_point_spa",
+    "fippi",
+)
 SPARSE_AS_DENSE = ("spa", "snpa", "xray")
 
 
@@ -289,7 +302,11 @@ def options_of(rng: np.random.Generator, call: str, A: Any) -> dict[str, Any]:
     elif method == "nfindr":
         options["init"] = str(rng.choice(["spa", "random"]))
     elif method == "preconditioned_spa":
-        options["preconditioner"] = str(rng.choice(["ellipsoid", "spa", "whitening"]))
+        options["preconditioner"] = str(rng.choice(PRECONDITIONERS))
+    elif method == "robust_spa":
+        options |= {"n_candidates": int(rng.integers(1, 6)), "normalize": str(rng.choice(["none", "l1"]))}
+    elif method == "randomized_spa":
+        options |= {"n_directions": 1, "condition": float(rng.choice([1.0, 3.0]))}
     return options
 
 

@@ -401,6 +401,10 @@ CHEAP = (
     "spa",
     "vca",
     "xray",
+    "fippi",
+    "pseudo_point_spa",
+    "randomized_spa",
+    "robust_spa",
 )
 SQUARE = ("admm", "dca", "fgnsr", "hottopixx", "merit", "tuned_admm")
 METHODS = (*CHEAP, *SQUARE, "auto")
@@ -435,6 +439,14 @@ CHEAP_VARIANTS = [
     ("vca", {"refine": True}),
     ("spa", {"r": "auto"}),
     ("spa", {"speed": 1}),
+]
+# The same of methods and options that were added later, with random numbers of their own.
+LATER_VARIANTS = [
+    ("preconditioned_spa", {"preconditioner": "translation"}),
+    ("preconditioned_spa", {"preconditioner": "lifting"}),
+    ("robust_spa", {"n_candidates": 3, "normalize": "l1"}),
+    ("randomized_spa", {"n_directions": 1}),
+    ("pseudo_point_spa", {"radius": 0.05, "n_neighbors": 2}),
 ]
 SQUARE_VARIANTS = [
     ("admm", {"pick": "rows"}),
@@ -483,6 +495,8 @@ def calls(case):
         made += [("auto", {})]
     elif rng.random() < 0.2:
         made += [AUTO_VARIANTS[int(rng.integers(2))]]
+    later = np.random.default_rng([6, case.number]).permutation(len(LATER_VARIANTS))[:2].tolist()
+    made += [LATER_VARIANTS[k] for k in later]
     extras = [("estimate_rank", {}), ("nnls", {}), ("rae", {})]
     made += [extras[k] for k in range(3) if case.number % 7 == 2 * k and case.number not in LARGER]
     listed = [Call(name, options) for name, options in made if n <= WIDEST.get(name, n)]

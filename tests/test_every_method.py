@@ -46,13 +46,14 @@ def assert_sound(sel, method, r, n):
 REFUSALS = (
     r"M has numerical rank (?P<rank>\d+), so [\w -]+ can find at most (?P=rank) anchor\(?s\)?, "
     r"got r=(?P<r>\d+): ask for fewer\.",
-    r"The columns of M span an affine space of dimension \d+, so [\w-]+ can find at most \d+ anchor\(s\), "
+    r"The columns of M span an affine space of dimension \d+, so [\w -]+ can find at most \d+ anchor\(s\), "
     r"got r=(?P<r>\d+): ask for fewer\.",
     r"\d+ columns explain all of M to rounding, so SNPA can find no more anchors, got r=(?P<r>\d+): .+\.",
     r"The cone of \d+ columns has all of M in it to rounding, so XRAY can find no more anchors, "
     r"got r=(?P<r>\d+): ask for fewer\.",
     r"Only \d+ column\(s\) of M were extreme along any of \d+ skewers, got r=(?P<r>\d+): .+\.",
     r"smoothed (?:SPA|VCA) found nothing left of M after \d+ step\(s\), got r=(?P<r>\d+): ask for .+\.",
+    r"The pseudo-points of M have \d+ vertices, fewer than the r=(?P<r>\d+) anchors asked for: take a .+\.",
     r"M has (?P<zero>\d+) zero column\(s\), the first is column (?P<first>\d+): remove them, .+\.",
     r"the optimum needs \d+ rows of X at noise=[\d.e-]+, got r=(?P<r>\d+): ask for .+\.",
 )

@@ -37,8 +37,8 @@ def nnls(
       for the few columns where pivoting has not ended after 20 rounds, by the active-set method of Lawson
       and Hanson with orthogonal factors, which ends for every W.
     * ``"hals"`` sweeps h_j ← max(h_j + wⱼᵀ(m − Wh)/‖wⱼ‖², 0) from h = 0.
-    * ``sum_to_one`` adds Σᵢ hᵢ = 1 (fully constrained abundances). The constraint holds in every step of
-      the active-set method; it is not a penalty.
+    * ``sum_to_one`` adds Σᵢ hᵢ = 1: fully constrained least squares, FCLS. The constraint holds in every step
+      of the active-set method; it is not a penalty, as in the method that FCLS was published with.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ A new method is its file and its name here; `sepnmf.METHODS` and `sepnmf.select`
 from sepnmf.methods._admm import admm
 from sepnmf.methods._dca import dca
 from sepnmf.methods._fgnsr import fgnsr
+from sepnmf.methods._fippi import fippi
 from sepnmf.methods._hottopixx import hottopixx
 from sepnmf.methods._iteration import Callback as Callback
 from sepnmf.methods._iteration import State
@@ -14,6 +15,9 @@ from sepnmf.methods._method import Method, method
 from sepnmf.methods._nfindr import nfindr
 from sepnmf.methods._ppi import ppi
 from sepnmf.methods._preconditioned import preconditioned_spa
+from sepnmf.methods._pseudo_points import pseudo_point_spa
+from sepnmf.methods._randomized_spa import randomized_spa
+from sepnmf.methods._robust_spa import robust_spa
 from sepnmf.methods._screening import refined as refined
 from sepnmf.methods._smoothed import smoothed_spa, smoothed_vca
 from sepnmf.methods._snpa import snpa
@@ -27,6 +31,7 @@ __all__ = [
     "admm",
     "dca",
     "fgnsr",
+    "fippi",
     "hottopixx",
     "merit",
     "merit_lam",
@@ -34,6 +39,9 @@ __all__ = [
     "nfindr",
     "ppi",
     "preconditioned_spa",
+    "pseudo_point_spa",
+    "randomized_spa",
+    "robust_spa",
     "smoothed_spa",
     "smoothed_vca",
     "snpa",

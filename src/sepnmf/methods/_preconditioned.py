@@ -8,15 +8,24 @@ from scipy import linalg
 
 from sepnmf._typing import Floats, Ints
 from sepnmf._validation import check_choice, check_count, check_number
-from sepnmf.matrix import MatrixLike, Negative, as_matrix
+from sepnmf.matrix import InMemory, MatrixLike, Negative, as_matrix
 from sepnmf.methods._method import method
 from sepnmf.methods._spa import successive_projections
-from sepnmf.methods._subspace import nonzero_columns, signal_subspace, spread, stepwise_scores
+from sepnmf.methods._subspace import (
+    affine_view,
+    longest_column,
+    nonzero_columns,
+    signal_subspace,
+    spread,
+    stepwise_scores,
+)
 from sepnmf.selection import Selection, best_first
+
+PRECONDITIONERS = ("ellipsoid", "spa", "whitening", "translation", "lifting")
 
 
 @method(
-    summary="SPA after an ellipsoid, SPA or whitening transform",
+    summary="SPA after a change of coordinates: ellipsoid, SPA, whitening, lifting",
     use="nearly dependent anchors, moderate noise",
     cost="SVD + SPA",
 )
@@ -24,7 +33,7 @@ def preconditioned_spa(
     M: MatrixLike,
     r: int,
     *,
-    preconditioner: Literal["ellipsoid", "spa", "whitening"] = "ellipsoid",
+    preconditioner: Literal["ellipsoid", "spa", "whitening", "translation", "lifting"] = "ellipsoid",
     tol: float = 1e-4,
     max_iter: int = 100_000,
     negative: Negative = "error",
@@ -39,6 +48,17 @@ def preconditioned_spa(
     - "spa": Q = Y[:, K]⁻¹ with the columns K that SPA finds in Y;
     - "whitening": Q = (YYᵀ)^(−½).
 
+    Two others move the origin instead, which changes the condition of the anchors too. They start from X, the
+    r − 1 leading principal coordinates of the columns, so that the weights should sum to one:
+
+    - "translation": the longest column is the first anchor and the new origin; SPA takes the other r − 1 from
+      the differences of X from it, so that distances are from affine hulls instead of spans;
+    - "lifting": SPA runs on the columns (x − v, c). For the anchors' columns W of X, v their mean and
+      σ₁ ≥ … ≥ σ_(r−1) > 0 the singular values of W − v1ᵀ, those of the lifted W are the same and c√r, so
+      that its condition is σ₁/σ_(r−1), the least that any v and c give, for every c√r between these two.
+      v and c√r = √(σ₁σ_(r−1)) come from the columns that SPA takes from X with c the length of the longest x
+      and v = 0.
+
     The ellipsoid is found from the dual: weights u ≥ 0 that sum to one and maximise log det S, with
     S = Σ u_j y_j y_jᵀ; then A = S⁻¹/r. Frank-Wolfe steps with exact line search put weight on the column
     of largest yᵀS⁻¹y, or take it off the weighted column of smallest, within an active set that starts
@@ -51,8 +71,8 @@ def preconditioned_spa(
         Data, nonnegative. Zero columns are never picked. Sparse data stay sparse.
     r : int
         Number of anchors, 1 ≤ r ≤ n.
-    preconditioner : {"ellipsoid", "spa", "whitening"}, default "ellipsoid"
-        The change of coordinates Q.
+    preconditioner : {"ellipsoid", "spa", "whitening", "translation", "lifting"}, default "ellipsoid"
+        The change of coordinates.
     tol : float, default 1e-4
         How exact the ellipsoid is, as above; SPA hardly notices.
     max_iter : int, default 100,000
@@ -63,14 +83,15 @@ def preconditioned_spa(
     Returns
     -------
     Selection
-        The anchors are in the order in which SPA takes them from Y. `scores`: the k-th, k = 0, …, r − 1, has
-        r + 1 − k; another column has its residual norm in QY at SPA's last step relative to the longest
-        column of QY, at most 1. `n_outer` counts the ellipsoid's steps.
+        The anchors are in the order in which SPA takes them from Y, or from the columns that were moved.
+        `scores`: the k-th, k = 0, …, r − 1, has r + 1 − k; another column has its residual norm at SPA's last
+        step relative to the longest column that SPA saw, at most 1. `n_outer` counts the ellipsoid's steps.
 
     Raises
     ------
     ValueError
-        If an argument is not as described, or M has numerical rank below r.
+        If an argument is not as described, M has numerical rank below r, or, with "translation" and
+        "lifting", the columns' affine hull has fewer than r − 1 dimensions.
 
     Warns
     -----
@@ -87,6 +108,12 @@ def preconditioned_spa(
     "ellipsoid" has the strongest guarantee; "spa" does not depend on how often each material occurs
     either, but on SPA's first answer; "whitening" does depend on it. With much noise and well-conditioned
     anchors plain SPA is better: the small singular directions that Q enlarges are then mostly noise.
+    "lifting" and "translation" are for anchors that differ little beside what they have in common (an offset,
+    a background), and for r anchors in r − 1 dimensions, where M has rank r − 1 and SPA finds only that many.
+
+    "translation" is the variant of SPA for topic models by Arora et al.; "lifting" is after Barbarino and
+    Gillis: the principal coordinates, the first answer from which v and c are estimated, and the geometric
+    mean for c are ours.
 
     References
     ----------
@@ -95,6 +122,12 @@ def preconditioned_spa(
 
     N. Gillis and W.-K. Ma, "Enhancing pure-pixel identification performance via preconditioning", SIAM
     Journal on Imaging Sciences 8 (2015), 1161-1186.
+
+    S. Arora et al., "A practical algorithm for topic modeling with provable guarantees", International
+    Conference on Machine Learning (2013), 280-288.
+
+    G. Barbarino and N. Gillis, "On the robustness of the successive projection algorithm" (2024),
+    arXiv:2411.16195.
 
     M. J. Todd and E. A. Yildirim, "On Khachiyan's algorithm for the computation of minimum-volume
     enclosing ellipsoids", Discrete Applied Mathematics 155 (2007), 1731-1744.
@@ -108,10 +141,15 @@ def preconditioned_spa(
     """
     data = as_matrix(M, negative).in_memory()
     n = data.shape[1]
-    check_choice(preconditioner, "preconditioner", ("ellipsoid", "spa", "whitening"))
+    check_choice(preconditioner, "preconditioner", PRECONDITIONERS)
     tol = check_number(tol, "tol")
     max_iter = check_count(max_iter, "max_iter")
     data, kept = nonzero_columns(data, r)
+    if preconditioner in ("translation", "lifting"):
+        move = translated_spa if preconditioner == "translation" else lifted_spa
+        anchors, shares = longest_column(data) if r == 1 else move(data, r)
+        scores = stepwise_scores(anchors, shares / shares.max())
+        return Selection(anchors=kept[anchors], scores=spread(scores, kept, n), status="converged")
     _, Y, sigma = signal_subspace(data, r, method="preconditioned SPA")
     # The other two do not depend on the coordinates they start from, and white ones are well scaled.
     Z: Floats = Y / sigma[:, None]
@@ -142,6 +180,25 @@ def preconditioned_spa(
         converged=converged,
         n_outer=steps,
     )
+
+
+def translated_spa(data: InMemory, r: int) -> tuple[Ints, Floats]:
+    """The longest column, and r − 1 that SPA takes from the differences; and the residual norms of SPA."""
+    X = affine_view(data, r, method="preconditioned SPA")[:-1]
+    first = longest_column(data)[0]
+    others, residuals = successive_projections(X - X[:, first], r - 1)
+    return np.concatenate([first, others]), residuals
+
+
+def lifted_spa(data: InMemory, r: int) -> tuple[Ints, Floats]:
+    """What SPA takes from columns that are moved and lifted by what its first answer says, and its scores."""
+    view = affine_view(data, r, method="preconditioned SPA")
+    X = view[:-1]
+    W = X[:, successive_projections(view, r)[0]]
+    centre = W.mean(axis=1, keepdims=True)
+    sigma = np.linalg.svd(W - centre, compute_uv=False)
+    height = np.sqrt(sigma[0] * sigma[r - 2] / r)
+    return successive_projections(np.vstack([X - centre, np.full(X.shape[1], height)]), r)
 
 
 def enclosing_ellipsoid(Y: Floats, first: Ints, tol: float, max_iter: int) -> tuple[Floats, int, bool]:

@@ -256,13 +256,18 @@ def spa(M: MatrixLike, r: int, *, normalize: Normalize = "none", negative: Negat
     provably right; the columns should be mixtures with weights that sum to at most one, or be l1-normalised.
     With more noise, `snpa` and preconditioning do better.
 
+    In hyperspectral imaging the same algorithm is called ATGP, the automatic target generation process: the
+    pixel of largest energy, then the one of largest energy behind the orthogonal projector of those found.
+
     References
     ----------
     U. M. C. Araújo et al., "The successive projections algorithm for variable selection in spectroscopic
     multicomponent analysis", Chemom. Intell. Lab. Syst. 57 (2001). N. Gillis and S. A. Vavasis, "Fast and
     robust recursive algorithms for separable nonnegative matrix factorization", IEEE Trans. Pattern Anal.
-    Mach. Intell. 36 (2014). The bookkeeping of errors follows the idea of Z. Drmač and Z. Bujanović, "On
-    the failure of rank-revealing QR factorization software", ACM Trans. Math. Softw. 35 (2008).
+    Mach. Intell. 36 (2014). H. Ren and C.-I Chang, "Automatic spectral target recognition in hyperspectral
+    imagery", IEEE Trans. Aerosp. Electron. Syst. 39 (2003). The bookkeeping of errors follows the idea of
+    Z. Drmač and Z. Bujanović, "On the failure of rank-revealing QR factorization software", ACM Trans. Math.
+    Softw. 35 (2008).
 
     Examples
     --------
