@@ -9,7 +9,7 @@ import numpy as np
 
 from sepnmf._descent import noise_variance, squared_spectrum, white_rank
 from sepnmf._typing import ArrayLike, Floats, Ints, Seed
-from sepnmf._validation import check_count
+from sepnmf._validation import accepts_rng, check_count
 from sepnmf.least_squares import unexplained
 from sepnmf.matrix import InMemory, MatrixLike, Negative, as_matrix
 from sepnmf.methods import spa
@@ -93,6 +93,7 @@ def in_percent(before: float, after: float) -> tuple[str, str]:
     return texts
 
 
+@accepts_rng
 def estimate_rank(
     M: MatrixLike,
     *,
@@ -120,7 +121,7 @@ def estimate_rank(
         Largest number looked at where there is no white noise.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
-    random_state : None, int or numpy.random.Generator, default 0
+    random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default 0
     n_jobs : int, optional
         Threads, by default all cores.
     mask : array_like of bool of shape (n,), optional

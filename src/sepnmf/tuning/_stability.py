@@ -7,7 +7,7 @@ import numpy as np
 
 from sepnmf._descent import Noise, Normalize, Problem, descent, weights_of_all_columns
 from sepnmf._typing import ArrayLike, Floats, Ints, Seed
-from sepnmf._validation import check_count, check_generator
+from sepnmf._validation import accepts_rng, check_count, check_generator
 from sepnmf.matrix import MatrixLike, Negative, as_matrix
 from sepnmf.selection import Selection
 from sepnmf.tuning._auto import auto, choose_in_memory, one_thread_for
@@ -18,6 +18,7 @@ SAME = 0.98  # share of a vertex in a column, from which on the column is as goo
 NEAREST = 20  # columns nearest to an anchor that are as good as it where there is misfit
 
 
+@accepts_rng
 def stability(
     M: MatrixLike,
     r: int,
