@@ -44,6 +44,15 @@ def end_with_parent() -> None:
     start_new_thread(watch, ())
 
 
+def set_threads(library: Any, count: int) -> None:
+    """Set the number of threads of a BLAS library, whichever thread asks for it.
+
+    threadpoolctl lets one thread change OpenBLAS, the first that did, and does nothing for the others. But
+    the last thread to leave `SingleBLAS` may be another one, such as one of Dask's after Ctrl-C.
+    """
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
+
+
 class SingleBLAS:
     """Context manager that limits BLAS to one thread; may be entered by several Python threads.
 
@@ -66,11 +75,11 @@ class SingleBLAS:
         try:
             with cls._lock:
                 cls._inside.add(id(self))
-                if len(cls._inside) == 1:
+                if not cls._before:
                     libraries = ThreadpoolController().select(user_api="blas").lib_controllers
                     cls._before = [(library, library.num_threads) for library in libraries]
                     for library in libraries:
-                        library.set_num_threads(1)
+                        set_threads(library, 1)
         except BaseException:
             self.leave()
             raise
@@ -83,7 +92,8 @@ class SingleBLAS:
             raise
 
     def __del__(self) -> None:
-        self.leave()
+        if id(self) in SingleBLAS._inside:
+            self.__exit__()
 
     def leave(self) -> None:
         """Restore the numbers of threads if no other context is entered; do nothing if this one is not."""
@@ -97,7 +107,7 @@ class SingleBLAS:
     def restore(cls) -> None:
         """Restore the numbers of threads."""
         for library, threads in cls._before:
-            library.set_num_threads(threads)
+            set_threads(library, threads)
         cls._before = []
 
 

@@ -213,6 +213,16 @@ def choose_in_memory(
             return replace(as_selection(problem, answers, best), status="stopped", converged=False)
 
 
+def finished(sel: Selection) -> Selection:
+    """Return a selection of `auto`; raise KeyboardInterrupt if Ctrl-C has ended it.
+
+    For what runs `auto` as a step: the next steps would go on, with an answer that is not the whole one.
+    """
+    if sel.status == "stopped":
+        raise KeyboardInterrupt
+    return sel
+
+
 def one_thread_for(size: int) -> AbstractContextManager[None]:
     """Keep BLAS to one thread if matrices have at most so many entries.
 

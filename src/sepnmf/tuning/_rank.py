@@ -13,7 +13,7 @@ from sepnmf._validation import accepts_rng, check_count
 from sepnmf.least_squares import unexplained
 from sepnmf.matrix import InMemory, MatrixLike, Negative, as_matrix
 from sepnmf.methods import spa
-from sepnmf.tuning._auto import auto
+from sepnmf.tuning._auto import auto, finished
 from sepnmf.tuning._residual_curve import residual_curve
 
 FEWEST = 8  # singular values; fewer do not tell noise from the rest
@@ -187,4 +187,4 @@ def answers(data: InMemory, r: int, options: dict[str, Any]) -> Iterator[Ints]:
     with suppress(ValueError):  # SPA needs as many directions as anchors
         yield spa(data, r, negative="allow").anchors
     if r <= AUTO:
-        yield auto(data, r, negative="allow", normalize="none", noise="white", **options).anchors
+        yield finished(auto(data, r, negative="allow", normalize="none", noise="white", **options)).anchors
