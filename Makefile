@@ -80,8 +80,11 @@ fuzz: $(MARK)-test
 		OPENBLAS_NUM_THREADS=1 $(BIN)/python fuzz/$$kind.py --seconds $$(($(SECONDS) / 2)) --seed $(SEED) || status=1; \
 	done; exit $$status
 
+# Each runs also if the other has found something; the status is that of both.
+INTERRUPTS ?= 1000
 faults: $(MARK)-test
-	$(BIN)/python fuzz/faults.py $(ARGS)
+	@status=0; $(BIN)/python fuzz/interrupts.py --times $(INTERRUPTS) || status=1; \
+	$(BIN)/python fuzz/faults.py $(ARGS) || status=1; exit $$status
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage build dist demo docs/_build docs/api docs/gallery docs/generated

@@ -8,7 +8,8 @@ A case depends on the seed and its number alone. It is a matrix, a container for
 hold: no exception but a ValueError or TypeError that names an argument; no RuntimeWarning; at most `LIMIT`
 seconds; finite numbers; r distinct anchors, none of them masked, and none a zero column while r others are
 left; an unmodified input; the same answer twice; the same anchors after multiplication with a power of two,
-and from sparse data, where the method promises that. Failures are saved in fuzz/found.
+from columns in another order, and from sparse data, where the method promises that. Failures are saved in
+fuzz/found.
 """
 
 import argparse
@@ -260,6 +261,13 @@ SCALE_FREE = (
     "pseudo_point_spa",
     "fippi",
 )
+# Whose anchors are the same columns after a permutation. Left out are methods that draw a number for each
+# column (hottopixx, fgnsr, xray with "rand", nfindr from random ones), that draw starts or samples by place
+# (admm, tuned_admm, auto), that draw directions in a basis whose signs depend on the order (vca, ppi,
+# smoothed_vca), that iterate n × n coefficients to a tolerance, with sums in the order of the columns (dca,
+# merit; xray with "greedy" and "dist" compares such sums), after which extreme columns have equal lengths
+# (preconditioned_spa), and that average neighbours, so that two columns have one average (smoothed_spa).
+PERMUTABLE = ("spa", "snpa", "xray")
 SPARSE_AS_DENSE = ("spa", "snpa", "xray")
 
 
@@ -433,6 +441,13 @@ def failures(case: Case) -> list[str]:
         wrong += more
         if other is None or not np.array_equal(other["anchors"], answer["anchors"]):
             wrong.append(f"other anchors after scaling: {shown(answer)}, {shown(other)}")
+    order = permutation(case)
+    if order is not None:
+        other, more = run(case, case.array[:, order], case.container)
+        wrong += more
+        same_columns = other is not None and np.array_equal(order[other["anchors"]], answer["anchors"])
+        if not same_columns and not is_tied(case, answer):
+            wrong.append(f"other anchors in the order {order.tolist()}: {shown(answer)}, {shown(other)}")
     # The rule "dist" of XRAY compares sums over all columns, whose ties rounding decides.
     exact = case.method in SPARSE_AS_DENSE and case.options.get("rule", "max") == "max"
     if case.container in SPARSE and exact:
@@ -490,6 +505,33 @@ def multiplied(case: Case) -> Any:
         scaled = np.ldexp(A, exponent)
     fits = smallest >= limits.tiny and np.abs(scaled[A != 0]).min() >= limits.tiny
     return scaled if fits and np.isfinite(scaled).all() else None
+
+
+def permutation(case: Case) -> Any:
+    """Return another order of the columns, None if the method does not promise the same anchors."""
+    if case.method not in PERMUTABLE or case.options.get("rule", "max") != "max":
+        return None
+    m, kind = case.array.shape[0], case.array.dtype.kind
+    # Masks are drawn by place; columns of one row that are divided by their sums are equal.
+    if case.container == "masked" or kind != "f" or m == 1:
+        return None
+    if np.abs(case.array).max() < np.finfo(case.array.dtype).tiny / 1e-12:  # too small for `is_tied`
+        return None
+    return np.random.default_rng(case.seed).permutation(case.array.shape[1])
+
+
+def is_tied(case: Case, answer: Answer) -> bool:
+    """Whether small changes of the data change the anchors: the order then decides between equals.
+
+    Methods take columns for equal that differ by little: changes of the size of rounding are too small.
+    """
+    A, rng = case.array.astype(np.float64), np.random.default_rng(case.seed)
+    for size in np.repeat([1e-12, 1e-8, 1e-4], 5):
+        changed = A + size * np.abs(A).max(axis=0) * rng.random(A.shape)
+        other, _ = run(case, changed.astype(case.array.dtype), case.container)
+        if other is None or not np.array_equal(other["anchors"], answer["anchors"]):
+            return True
+    return False
 
 
 def shown(answer: Answer | None) -> Any:

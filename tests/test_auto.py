@@ -211,3 +211,30 @@ def test_tuned_admm_reaches_its_trace():
     short = sepnmf.tuned_admm(M, 10, max_solves=1, negative="clip")
     assert short.status == "max_outer"
     assert len(short.history["lam"]) == 1
+
+
+def interrupted_after_an_answer(problem, answers):
+    answers.best_by_descent({"spa": np.arange(problem.r)})
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("noise", ["auto", "none"])
+def test_ctrl_c_ends_what_runs_auto_as_a_step(monkeypatch, noise):
+    """The best answer so far would be taken for the whole one, and the next steps would go on."""
+    M = sepnmf.datasets.make_dirichlet(0.02, m=20, n=60, r=4, random_state=0)[0].clip(0)
+    monkeypatch.setattr("sepnmf.tuning._auto.best_answer", interrupted_after_an_answer)
+    assert sepnmf.auto(M, 4, noise=noise).status == "stopped"
+    with pytest.raises(KeyboardInterrupt):
+        sepnmf.stability(M, 4, noise=noise, draws=2)
+    hard, _ = make_midpoint(0.3, random_state=0)  # greedy methods do not explain it
+    with pytest.raises(KeyboardInterrupt):
+        sepnmf.estimate_rank(hard, negative="allow")
+
+
+def test_ctrl_c_in_a_draw_ends_the_draws(monkeypatch):
+    M = sepnmf.datasets.make_dirichlet(0.02, m=20, n=60, r=4, random_state=0)[0].clip(0)
+    found = sepnmf.auto(M, 4, noise="none")
+    monkeypatch.setattr("sepnmf.tuning._stability.auto", lambda *_, **__: found)
+    monkeypatch.setattr("sepnmf.tuning._auto.best_answer", interrupted_after_an_answer)
+    with pytest.raises(KeyboardInterrupt):
+        sepnmf.stability(M, 4, noise="none", draws=2)

@@ -10,9 +10,11 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import typer
 import zarr
 from dask import array as da
 from matplotlib import image
@@ -22,7 +24,7 @@ from spectral import envi
 import sepnmf
 from malformed import make_malformed
 from sepnmf import _overview as overview
-from sepnmf.cli._app import STOPPED
+from sepnmf.cli._app import STOPPED, run
 from sepnmf.cli._work import method_options, parse_shape
 from sepnmf.datasets import make_dirichlet
 from sepnmf.io import READERS
@@ -601,7 +603,51 @@ def test_ctrl_c_keeps_what_an_iterative_method_has(tmp_path):
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=120)
     if child.returncode == 130:  # still compiling: nothing to keep, and it says so
-        assert err == f"{STOPPED}\n"
+        assert err.splitlines()[-1] == STOPPED
     else:
         assert json.loads(out)["status"] == "stopped"
         assert len(json.loads(out)["anchors"]) == 5
+
+
+def test_the_first_ctrl_c_ends_a_command_that_still_compiles(tmp_path):
+    np.save(tmp_path / "M.npy", np.random.default_rng(0).random((20, 60)))
+    with subprocess.Popen(
+        [sys.executable, "-m", "sepnmf", "select", "M.npy", "-r", "5"],
+        cwd=tmp_path,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stderr is not None
+        assert child.stderr.readline().startswith("selecting anchors (auto)")  # the first of some 20 seconds
+        child.send_signal(signal.SIGINT)
+        err = child.communicate(timeout=120)[1]
+    assert (child.returncode, err) == (130, f"{STOPPED}\n")
+    assert not (tmp_path / "M-select").exists()
+
+
+def test_ctrl_c_in_the_import_of_an_extension_module_is_an_interrupt(monkeypatch, capsys):
+    def interrupted(**_):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as pressed:
+            raise ImportError("initialization failed") from pressed
+
+    monkeypatch.setattr(typer.main, "get_command", lambda _: SimpleNamespace(main=interrupted))
+    with pytest.raises(SystemExit, match="130"):
+        run()
+    assert capsys.readouterr().err == f"{STOPPED}\n"
+
+
+def test_ctrl_c_in_the_first_imports_is_one_line():
+    code = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer':\n            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from sepnmf.__main__ import main\nmain()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "Interrupted.\n")

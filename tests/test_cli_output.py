@@ -389,6 +389,74 @@ def test_a_full_disk_is_one_line_and_the_last_run_is_kept(here, sepnmf_says, mon
     assert not hidden(here)
 
 
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES])
+def test_a_file_that_cannot_be_written_is_one_line_with_the_folder(here, sepnmf_says, monkeypatch, number):
+    def failing(self, *args, **options):
+        raise OSError(number, os.strerror(number))  # of a write, which knows no name
+
+    monkeypatch.setattr(Path, "write_text", failing)
+    code, _, err = sepnmf_says("select", "M.npy", "-r", 3, "-m", "spa", "--out", "o")
+    said = f"o cannot be written: {os.strerror(number)}. The results of an earlier run are kept.\n"
+    assert (code, err) == (2, said)
+    assert not Path("o").exists()
+    assert not hidden(here)
+
+
+def test_an_error_of_reading_is_not_taken_for_one_of_writing(here):
+    with pytest.raises(PermissionError), outputs.output(here / "o", ["*"]):
+        raise PermissionError(errno.EACCES, "Permission denied", str(here / "scene.npy"))
+
+
+@pytest.mark.parametrize("earlier", [True, False])
+@pytest.mark.parametrize("succeeding", range(4))
+def test_moving_files_beside_those_of_the_user_is_undone_if_it_fails(here, monkeypatch, earlier, succeeding):
+    def write(content):
+        with outputs.output(here / "o", ["a*", "b*"]) as folder:
+            for name in ("a", "b"):
+                (folder / name).write_text(content)
+
+    if earlier:
+        write("old")
+    Path("o").mkdir(exist_ok=True)
+    Path("o/notes.txt").write_text("mine")
+    before = {path.name: path.read_bytes() for path in Path("o").iterdir()}
+    rename, calls = os.rename, []
+
+    def failing(source, target):
+        if Path(source).name in ("a", "b"):
+            calls.append(source)
+            if len(calls) == succeeding + 1:
+                raise PermissionError(errno.EACCES, "Permission denied", str(source))
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", failing)
+    if not earlier and succeeding > 1:
+        return  # there are two steps only
+    with pytest.raises(UserError, match=r"cannot be written: Permission denied"):
+        write("new")
+    assert {path.name: path.read_bytes() for path in Path("o").iterdir()} == before
+    assert not hidden(here)
+
+
+def test_what_cannot_be_undone_is_not_removed(here, monkeypatch):
+    Path("o").mkdir()
+    Path("o/notes.txt").write_text("mine")
+    with outputs.output(here / "o", ["a"]) as folder:
+        (folder / "a").write_text("old")
+    rename = os.rename
+
+    def failing(source, target):
+        if Path(source).name == "a" and Path(source).parent != here / "o":
+            raise PermissionError(errno.EACCES, "Permission denied", str(source))
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", failing)
+    with pytest.raises(UserError, match="Other files are in "), outputs.output(here / "o", ["a"]) as folder:
+        (folder / "a").write_text("new")
+    (left,) = hidden(here)
+    assert {path.read_text() for path in here.rglob("a")} == {"new", "old"}, left
+
+
 @pytest.mark.parametrize("reserves", [True, False])
 def test_a_file_is_given_all_its_space(tmp_path, monkeypatch, reserves):
     file = tmp_path / "holes"

@@ -2,9 +2,12 @@
 
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +16,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 import sepnmf
+from sepnmf._kernels._apart import apart
 from sepnmf.cli import _progress as progress
+from sepnmf.cli._app import UserError
 from sepnmf.cli._writing import write_csv
 from sepnmf.datasets import make_dirichlet
 from sepnmf.io._guards import harmless
@@ -138,6 +143,30 @@ def test_iterations_are_counted(M, pipe):
         progress.schedule.wake.set()
         assert pipe.written.wait(60)
     assert pipe.lines[0].startswith("selecting anchors (merit): 7 of at most 50 iterations, objective 0.5")
+
+
+def test_the_first_ctrl_c_stops_a_method_that_has_anchors_and_the_second_ends_it():
+    with progress.watched(sepnmf.METHODS["merit"], {}) as options:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        state = SimpleNamespace(n_outer=1, numbers={})
+        assert options["callback"](state) is False
+        signal.raise_signal(signal.SIGINT)
+        assert options["callback"](state) is True
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_the_first_ctrl_c_ends_a_method_that_has_anchors_and_compiles(monkeypatch):
+    with progress.watched(sepnmf.METHODS["merit"], {}) as options:
+        options["callback"](SimpleNamespace(n_outer=1, numbers={}))
+
+        def compiling():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+
+        with pytest.raises(UserError, match="Interrupted"):
+            apart(compiling)
 
 
 # Bars on a terminal --------------------------------------------------------------------------------------

@@ -91,6 +91,17 @@ def test_select_makes_its_report_on_a_cluster(sepnmf_says, scheduler, scene):
     assert "read in chunks" in Path("scene-anchors/report.html").read_text()
 
 
+def test_a_cluster_that_cannot_be_started_is_one_line(sepnmf_says, scene, monkeypatch):
+    def fail(**_):
+        raise RuntimeError("Nanny failed to start.")
+
+    save("scene.npy", scene)
+    monkeypatch.setattr("distributed.LocalCluster", fail)
+    code, _, err = sepnmf_says("select", "scene.npy", "-r", 3, "--dask", "local")
+    said = "A Dask cluster cannot be started on this machine: Nanny failed to start.\n"
+    assert (code, err) == (2, said)
+
+
 def test_local_starts_a_cluster_and_ends_it(sepnmf_says, scene, monkeypatch):
     save("scene.npy", scene)
     found = []

@@ -1,6 +1,7 @@
 """The experiments: what is kept, resumed and told, and the numbers of their quick modes on toy sizes."""
 
 import dataclasses
+import gc
 import json
 import os
 import random
@@ -10,6 +11,8 @@ import sqlite3
 import subprocess
 import sys
 import time
+import warnings
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -108,7 +111,7 @@ def damaged_page(store):
 
 
 def damaged_rows(store):
-    with sqlite3.connect(store) as connection:
+    with closing(sqlite3.connect(store)) as connection, connection:
         connection.execute("UPDATE results SET rows = '[{' WHERE trial LIKE '%3%'")
 
 
@@ -181,6 +184,31 @@ os.kill(os.getpid(), 9)
     while Path(f"/proc/{worker}/stat").exists() and " Z " not in Path(f"/proc/{worker}/stat").read_text():
         assert time.monotonic() < end
         time.sleep(0.1)
+
+
+def end_this_process(number):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_worker_is_one_line(sepnmf_says, monkeypatch):
+    killed = dataclasses.replace(TOY, run=end_this_process)
+    monkeypatch.setitem(experiments.EXPERIMENTS, "geometry", killed)
+    code, _, err = sepnmf_says("reproduce", "geometry", "--jobs", 2, "--out", "o")
+    reason = "A worker was ended, perhaps for lack of memory."
+    assert (code, err) == (2, f"{reason} The results so far are in o: continue with --resume.\n")
+
+
+def test_a_store_that_fails_while_trials_run_gives_no_warning(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Store, "add", full)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        with pytest.raises(OSError, match="the disk is full"):
+            runner.reproduce([TOY], tmp_path, jobs=2)
+        gc.collect()
+    assert not [one for one in heard if "cancelled" in str(one.message)]
 
 
 def test_data_that_are_not_there_are_one_sentence_and_the_rest_goes_on(tmp_path, monkeypatch):

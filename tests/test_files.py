@@ -2,6 +2,7 @@
 
 import gzip
 import pickle
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -982,12 +983,15 @@ def test_other_packed_files_and_folders_are_named(tmp_path):
         read(tmp_path)
 
 
-@pytest.mark.parametrize("steps", [0, 1])
-def test_an_envi_header_never_stands_beside_another_image(tmp_path, monkeypatch, steps):
-    """Also if the process ends after some of the steps that replace the two files."""
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_an_envi_header_is_never_taken_for_that_of_another_image(tmp_path, monkeypatch, steps, marked):
+    """If the process ends between the steps that replace the files, reading is refused or gives the old."""
     spectral_envi.save_image(str(tmp_path / "scene.hdr"), np.ones((4, 5, 6), "f4"))
     scene, replace = read(tmp_path / "scene.hdr"), Path.replace
-    write_cube(tmp_path / "maps", np.ones((2, 20)), scene, ["a", "b"])
+    header = write_cube(tmp_path / "maps", np.ones((2, 20)), scene, ["a", "b"])
+    if not marked:
+        header.write_text(re.sub("sepnmf digest.*", "", header.read_text()))
     done = []
 
     def some(path, target):
@@ -996,12 +1000,29 @@ def test_an_envi_header_never_stands_beside_another_image(tmp_path, monkeypatch,
         done.append(target)
         return replace(path, target)
 
+    if marked and steps == 2:
+        return  # there is no third step
     monkeypatch.setattr(Path, "replace", some)
     with pytest.raises(OSError, match="ends here"):
-        write_cube(tmp_path / "maps", np.zeros((3, 20)), scene, ["a", "b", "c"])
-    assert [path.suffix for path in done] == [".img"] * steps
-    assert not (tmp_path / "maps.hdr").exists()
+        write_cube(tmp_path / "maps", np.zeros((2, 20)), scene, ["c", "d"])
     monkeypatch.setattr(Path, "replace", replace)
-    write_cube(tmp_path / "maps", np.zeros((3, 20)), scene, ["a", "b", "c"])
-    assert (read(tmp_path / "maps.hdr").M == 0).all()
+    if steps == (1 if marked else 2):
+        assert [path.name for path in done] == ["maps.hdr"] * (not marked) + ["maps.img"]
+        with pytest.raises(ValueError, match=r"^maps\.hdr was written for another image than maps\.img: "):
+            read(header)
+    else:
+        assert (read(header).M == 1).all()
+        assert read(header).row_names == ("a", "b")
+    write_cube(tmp_path / "maps", np.zeros((2, 20)), scene, ["c", "d"])
+    assert (read(header).M == 0).all()
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_an_envi_header_without_its_image_is_replaced(tmp_path):
+    spectral_envi.save_image(str(tmp_path / "scene.hdr"), np.ones((4, 5, 6), "f4"))
+    (tmp_path / "maps.hdr").write_bytes(b"\xff damaged")
+    scene = read(tmp_path / "scene.hdr")
+    for _ in range(2):
+        write_cube(tmp_path / "maps", np.zeros((2, 20)), scene, ["c", "d"])
+        assert (read(tmp_path / "maps.hdr").M == 0).all()
+        (tmp_path / "maps.hdr").write_bytes(b"\xff damaged")

@@ -62,3 +62,18 @@ def test_zero_columns_and_masked_ones_are_noticed(numeric):
     case = numeric.Case(np.ones((2, 6)), "masked", "select spa", 2)
     answer = {"anchors": np.array([0, 1]), "scores": np.ones(6)}
     assert "not 2 distinct columns in use" in numeric.wrong_numbers(case, answer)[0]
+
+
+def test_anchors_that_depend_on_the_order_of_the_columns_are_noticed(numeric, monkeypatch):
+    case = numeric.Case(np.random.default_rng(0).random((4, 6)), "C", "select spa", 2, 1)
+    assert not np.array_equal(numeric.permutation(case), np.arange(6))
+    assert numeric.failures(case) == []
+    first = {"anchors": np.array([0, 1]), "scores": np.ones(6)}
+    monkeypatch.setitem(numeric.CALLS, "select spa", lambda M, case: first)
+    assert "other anchors in the order" in numeric.failures(case)[0]
+
+
+def test_ties_are_no_dependence_on_the_order(numeric):
+    columns = np.array([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]])
+    for seed in range(5):
+        assert numeric.failures(numeric.Case(columns, "C", "select spa", 1, seed)) == []

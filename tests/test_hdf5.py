@@ -1,5 +1,7 @@
 """HDF5 in .h5, .nc, .mat and .h5ad: chunks that become larger than they declare are refused before that."""
 
+import re
+
 import h5py
 import numpy as np
 import pytest
@@ -245,3 +247,63 @@ def test_a_long_text_that_is_named_often_is_refused(tmp_path):
         names.id.write_direct_chunk((0,), stored[:16] * 50_000)
     with pytest.raises(ValueError, match="more than 100 times its size on disk"):
         read(tmp_path / "a.h5", row_names="names")
+
+
+def with_text_in_an_attribute(path, *, user_block=0, many=1, **options):
+    """A file whose attribute has texts of eleven bytes; return it, and where their lengths are."""
+    with h5py.File(path, "w", userblock_size=user_block, **options) as content:
+        dataset = content.create_dataset("x", data=np.random.default_rng(0).random((3, 4, 5)))
+        dataset.attrs.create("a", ["hello world"] * many, dtype=h5py.string_dtype())
+    content = path.read_bytes()
+    heap = (content.index(b"GCOL\1") - user_block).to_bytes(8, "little")
+    return content, [found.start() for found in re.finditer(rb"\x0b\0\0\0" + re.escape(heap), content)]
+
+
+@pytest.mark.parametrize("length", [0x3FFFFFFF, 0xFFFFFFF0])
+@pytest.mark.parametrize(
+    "options", [{}, {"libver": "latest"}, {"user_block": 512}, {"many": 20}, {"libver": "latest", "many": 20}]
+)
+def test_a_text_of_an_attribute_that_is_longer_than_the_file_is_refused(tmp_path, options, length):
+    path = tmp_path / "a.h5"
+    content, places = with_text_in_an_attribute(path, **options)
+    assert len(places) == options.get("many", 1)
+    assert read(path).M.shape
+    place = places[-1]
+    path.write_bytes(content[:place] + length.to_bytes(4, "little") + content[place + 4 :])
+    with pytest.raises(ValueError, match="a text is longer than the file"):
+        read(path)
+    bounds.assert_refused_in_little_memory([path])
+
+
+def test_numbers_that_look_like_a_reference_to_a_text_are_read(tmp_path):
+    path = tmp_path / "a.h5"
+    content, _ = with_text_in_an_attribute(path)
+    heap = content.index(b"GCOL\1")
+    for chunks in (None, (1, 2, 2)):
+        with h5py.File(path, "a") as file:
+            del file["x"]
+            numbers = np.array([[[-1, heap], [1, heap]]] * 3)
+            file.create_dataset("x", data=numbers, chunks=chunks).attrs["a"] = "hello world"
+            assert heap == path.read_bytes().index(b"GCOL\1")
+        assert read(path).M.size == 12
+
+
+def test_a_heap_is_found_whatever_is_in_its_reserved_bytes(tmp_path):
+    path = tmp_path / "a.h5"
+    content, _ = with_text_in_an_attribute(path)
+    heap = content.index(b"GCOL\1")
+    edited = bytearray(content)
+    edited[heap + 5 : heap + 8] = b"abc"
+    path.write_bytes(edited)
+    assert read(path).M.shape
+    edited[heap + 16 + 8 : heap + 32] = (100).to_bytes(8, "little")  # the library would go on for ever
+    path.write_bytes(edited)
+    bounds.assert_refused_in_little_memory([path])
+
+
+def test_the_first_bytes_of_a_heap_in_other_data_are_no_heap(tmp_path):
+    path = tmp_path / "a.h5"
+    values = np.frombuffer(b"GCOL\1xyz" + bytes([255]) * 8 + bytes(8 * 10), "u1").reshape(2, 6, 8)
+    with h5py.File(path, "w") as content:
+        content["x"] = values
+    assert read(path).M.size == values.size

@@ -149,3 +149,12 @@ assert descend(np.eye(2), np.ones((3, 2)), 1e-9, 10, np.zeros((3, 2))) == 0
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_numba_is_imported_apart_also_while_another_thread_still_imports_it(monkeypatch):
+    """After Ctrl-C it may be in sys.modules and not whole: the main thread must not import the rest."""
+    asked = []
+    monkeypatch.setattr("sepnmf._kernels._apart.apart", lambda function: asked.append(function()))
+    assert "numba" in sys.modules
+    importlib.reload(sepnmf._kernels)
+    assert asked == [sys.modules["numba"]]

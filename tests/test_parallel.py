@@ -188,6 +188,27 @@ def test_an_error_in_a_thread_reaches_the_caller_and_blas_its_threads():
     assert blas_threads() == before
 
 
+def test_the_last_thread_to_leave_gives_blas_its_threads_back_whichever_it_is():
+    """Dask's threads go on after Ctrl-C. threadpoolctl listens to the first thread that sets a number."""
+    with threadpool_limits(3, user_api="blas"):
+        before = blas_threads()
+        entered, left = threading.Event(), threading.Event()
+
+        def other():
+            with SingleBLAS():
+                entered.set()
+                left.wait(60)
+
+        thread = threading.Thread(target=other)
+        with SingleBLAS():
+            thread.start()
+            entered.wait(60)
+        assert blas_threads() == [1] * len(before)
+        left.set()
+        thread.join()
+        assert blas_threads() == before
+
+
 def interrupted(function, moment):
     """Call a function that Ctrl-C interrupts at a moment; return how many lines and calls there were.
 
@@ -237,9 +258,7 @@ def test_blas_has_its_threads_back_and_ours_end_whenever_ctrl_c_comes(function):
             interrupted(function, moment)
             assert blas_threads() == before, f"moment {moment} of {moments}"
             assert not SingleBLAS._inside
-            assert not SingleBLAS._lock._is_owned(), (
-                f"moment {moment}: others would wait"
-            )
+            assert not SingleBLAS._lock._is_owned(), f"moment {moment}: others would wait"
     end = time.monotonic() + 10
     while _thread._count() > threads:
         assert time.monotonic() < end

@@ -66,7 +66,7 @@ class SingleBLAS:
         try:
             with cls._lock:
                 cls._inside.add(id(self))
-                if len(cls._inside) == 1:
+                if not cls._before:
                     libraries = ThreadpoolController().select(user_api="blas").lib_controllers
                     cls._before = [(library, library.num_threads) for library in libraries]
                     for library in libraries:
@@ -83,7 +83,8 @@ class SingleBLAS:
             raise
 
     def __del__(self) -> None:
-        self.leave()
+        if id(self) in SingleBLAS._inside:
+            self.__exit__()
 
     def leave(self) -> None:
         """Restore the numbers of threads if no other context is entered; do nothing if this one is not."""

@@ -10,6 +10,6 @@ Floats: TypeAlias = NDArray[np.floating[Any]]
 Sparse: TypeAlias = Any  # any SciPy sparse matrix or array; SciPy has no common type for them
 Ints: TypeAlias = NDArray[np.intp]
 Bools: TypeAlias = NDArray[np.bool_]
-Seed: TypeAlias = int | np.random.Generator | None
+Seed: TypeAlias = int | np.random.Generator | np.random.SeedSequence | None
 
 __all__ = ["ArrayLike", "Bools", "Floats", "Ints", "Seed", "Sequence", "Sparse"]

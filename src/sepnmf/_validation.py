@@ -1,15 +1,18 @@
 """Checks of what a user passes in. Each failure is one sentence: what, where, what to do."""
 
+import functools
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepnmf._typing import ArrayLike, Floats
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 # Numbers below zero that mark missing data in many files, and the magnitude from which any number does.
 USUAL_NODATA = frozenset({-99.0, -999.0, -9999.0, -99999.0, -32767.0, -32768.0, -2147483648.0})
@@ -219,8 +222,40 @@ def check_square(A: ArrayLike, name: str, n: int | None = None) -> Floats:
     return array
 
 
-def check_generator(random_state: object) -> np.random.Generator:
-    """Return a NumPy generator from None, an integer seed or a generator."""
+def check_generator(random_state: object, name: str = "random_state") -> np.random.Generator:
+    """Return a NumPy generator from None, an integer seed, a sequence of seeds or a generator."""
     if random_state is None or isinstance(random_state, np.random.Generator):
         return np.random.default_rng(random_state)
-    return np.random.default_rng(check_count(random_state, "random_state", least=0))
+    if isinstance(random_state, np.random.SeedSequence):
+        # A copy: generators that are spawned from it would change the caller's, and so the next answer.
+        return np.random.default_rng(np.random.SeedSequence(**random_state.state))
+    return np.random.default_rng(check_count(random_state, name, least=0))
+
+
+def without_rng(
+    function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the options of a call with `rng` under its other name, `random_state`, if there is such a one.
+
+    Functions are declared with `random_state`, as in scikit-learn; `rng` is the name in SPEC 7 of the
+    scientific Python projects, https://scientific-python.org/specs/spec-0007.
+    """
+    if "rng" not in options:
+        return options
+    signature = inspect.signature(function)
+    if "random_state" not in signature.parameters:
+        return options
+    if "random_state" in {*options, *signature.bind_partial(*args).arguments}:
+        raise TypeError("random_state and rng are names of one argument: pass one of them.")
+    check_generator(options["rng"], "rng")
+    return {"random_state" if name == "rng" else name: value for name, value in options.items()}
+
+
+def accepts_rng(function: F) -> F:
+    """Let a function that has a parameter `random_state` accept `rng` for it."""
+
+    @functools.wraps(function)
+    def public(*args: Any, **options: Any) -> Any:
+        return function(*args, **without_rng(function, args, options))
+
+    return public  # type: ignore[return-value]

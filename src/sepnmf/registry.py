@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from sepnmf import methods
 from sepnmf._typing import ArrayLike
-from sepnmf._validation import check_choice
+from sepnmf._validation import check_choice, without_rng
 from sepnmf.matrix import Matrix, MatrixLike, as_matrix
 from sepnmf.methods import Method, refined
 from sepnmf.selection import Selection
@@ -62,7 +62,7 @@ def select(
     row_mask : array_like of bool of shape (m,), optional
         Whether each row is used.
     **options
-        Options of the method; an unknown one is an error.
+        Options of the method; an unknown one is an error. `rng` is accepted for `random_state`.
 
     Returns
     -------
@@ -85,6 +85,7 @@ def select(
     10
     """
     record = find_method(method)
+    options = dict(without_rng(record.function, (), options))
     record.check_options(options)
     shared = {name: options[name] for name in ("n_jobs", "random_state") if options.get(name) is not None}
     if isinstance(r, str) and r != "auto":

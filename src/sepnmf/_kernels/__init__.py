@@ -15,10 +15,10 @@ the function's own, and a copy in the caller that is optimised again and may add
 that compiles the kernels would run the first, and one that loads them from the cache the second.
 """
 
-import sys
 from importlib import import_module
 
 from sepnmf._kernels._apart import apart
 
-if "numba" not in sys.modules:
-    apart(lambda: import_module("numba"))
+# Also if it is in sys.modules: after Ctrl-C, another thread may still be importing it. What this thread would
+# import of it could be interrupted again, while it holds the lock of LLVM.
+apart(lambda: import_module("numba"))

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
+WAITING = threading.Event()  # the main thread waits for numba
+
 
 def apart(function: Callable[[], Any]) -> Any:
     """Call a function in a thread of its own, so that Ctrl-C ends the wait for it and not the function.
@@ -24,7 +26,11 @@ def apart(function: Callable[[], Any]) -> Any:
             answers.put((None, error))
 
     start_new_thread(work, ())
-    value, error = answers.get()
+    WAITING.set()
+    try:
+        value, error = answers.get()
+    finally:
+        WAITING.clear()
     if error is not None:
         raise error
     return value

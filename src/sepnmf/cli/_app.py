@@ -122,13 +122,23 @@ def run() -> NoReturn:
     except (KeyboardInterrupt, typer.Abort):
         code = print_error(STOPPED, INTERRUPTED)
     except Exception as error:
-        if hasattr(error, "format_message"):  # invalid options or arguments, found by Typer
+        if is_interrupt(error):
+            code = print_error(STOPPED, INTERRUPTED)
+        elif hasattr(error, "format_message"):  # invalid options or arguments, found by Typer
             code = print_error(error.format_message() or "Give a command: sepnmf --help lists them.")
         else:
             traceback.print_exc()
             message = f"Internal error, please report it: {type(error).__name__}: {error}"
             code = print_error(message, INTERNAL_ERROR)
     sys.exit(code if isinstance(code, int) else SUCCESS)
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Return whether Ctrl-C is behind an exception: extension modules raise ImportError when interrupted."""
+    chain: BaseException | None = error
+    while chain is not None and not isinstance(chain, KeyboardInterrupt):
+        chain = chain.__cause__ or chain.__context__
+    return chain is not None
 
 
 def print_error(message: str, code: int = INVALID_INPUT) -> int:

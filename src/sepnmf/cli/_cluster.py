@@ -1,5 +1,6 @@
 """Connection of a command to a Dask cluster, local or remote."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -48,9 +49,16 @@ def local_cluster(distributed: Any, memory: str | None) -> Any:
                 f"--memory must be at least {least} MB with --dask {LOCAL}, because {workers} workers and "
                 f"this process share it, got {memory}."
             )
-    return distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=threads, memory_limit=limit, dashboard_address=":0"
-    )
+    try:
+        return distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=threads,
+            memory_limit=limit,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,  # workers that are started again are no news to the user
+        )
+    except RuntimeError as error:
+        raise UserError(f"A Dask cluster cannot be started on this machine: {error}") from None
 
 
 def check_scheduler(distributed: Any, address: str) -> None:

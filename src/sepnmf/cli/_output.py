@@ -41,6 +41,15 @@ class Output:
     made: tuple[Path, ...]
     source: str = ""
 
+    def has(self, path: object) -> bool:
+        """Return whether a path is one of those that a run writes to."""
+        hidden = self.folder.with_name(f".{self.folder.name}.")
+        return str(path).startswith((str(self.staging), str(self.folder), str(hidden)))
+
+
+class NotUndone(UserError):
+    """Files could not be moved into a folder, nor out of it again: both folders stay as they are."""
+
 
 @contextmanager
 def output(
@@ -55,17 +64,23 @@ def output(
     target = prepare(given, writes, reads, is_default=is_default)
     lock = locked(target.staging)
     SHOWN_AS[str(target.staging)] = str(given)
+    kept = False
     try:
         yield target.staging
         publish(target)
+    except NotUndone:
+        kept = True
+        del SHOWN_AS[str(target.staging)]
+        raise
     except OSError as error:
-        if error.errno not in NO_SPACE:
+        if not error.strerror or (error.errno not in NO_SPACE and not target.has(error.filename)):
             raise
         reason = f"{given} cannot be written: {error.strerror}. The results of an earlier run are kept."
         raise UserError(reason) from None
     finally:
         with uninterrupted():
-            shutil.rmtree(target.staging, ignore_errors=True)
+            if not kept:
+                shutil.rmtree(target.staging, ignore_errors=True)
             if lock is not None:
                 os.close(lock)
             for parent in target.made:
@@ -232,18 +247,38 @@ def swapped(staging: Path, folder: Path) -> bool:
 def move_into(staging: Path, folder: Path, source: str) -> None:
     """Move files into a folder, beside those of the user, and remove the other files of the last run.
 
-    Meanwhile the manifest lists the files of both runs and says that the folder is not complete.
+    Meanwhile the manifest lists the files of both runs and says that the folder is not complete. If a step
+    fails, the steps before it are undone.
     """
     new = [path.name for path in staging.iterdir() if path.name != MANIFEST]
     old = [name for name in listed(folder) if name not in (*new, MANIFEST)]
-    write_manifest(folder, [*new, *old], source, complete=False)
     aside = new_folder(staging, "aside", REPLACED)
+    moves = []
     for name in (*old, *new):
         if os.path.lexists(folder / name):
-            os.rename(folder / name, aside / name)
+            moves.append((folder / name, aside / name))
         if name in new:
-            os.rename(staging / name, folder / name)
-    os.replace(staging / MANIFEST, folder / MANIFEST)
+            moves.append((staging / name, folder / name))
+    with suppress(FileNotFoundError):
+        shutil.copyfile(folder / MANIFEST, aside / MANIFEST)
+    done = []
+    try:
+        write_manifest(folder, [*new, *old], source, complete=False)
+        for start, end in moves:
+            os.rename(start, end)
+            done.append((start, end))
+        os.replace(staging / MANIFEST, folder / MANIFEST)
+    except OSError as error:
+        try:
+            for start, end in reversed(done):
+                os.rename(end, start)
+            if (aside / MANIFEST).exists():
+                os.replace(aside / MANIFEST, folder / MANIFEST)
+            else:
+                (folder / MANIFEST).unlink(missing_ok=True)
+        except OSError:
+            raise NotUndone(f"{folder} cannot be written: {error}. Other files are in {staging}.") from None
+        raise
 
 
 def remove_run(folder: Path) -> None:
@@ -291,8 +326,12 @@ def write_manifest(folder: Path, names: Iterable[str], source: str, complete: bo
         "versions": versions(),
     }
     part = folder / f".{MANIFEST}.part"
-    part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, folder / MANIFEST)
+    try:
+        part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        os.replace(part, folder / MANIFEST)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def listed(folder: Path) -> list[str]:

@@ -25,7 +25,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from sepnmf.cli._app import error_console, printable
+from sepnmf.cli._app import INTERRUPTED, STOPPED, UserError, error_console, printable
 
 if TYPE_CHECKING:
     from sepnmf.methods import Method
@@ -171,7 +171,7 @@ def watched(method: "Method", options: dict[str, Any]) -> Iterator[dict[str, Any
     """Yield the options of a method with a callback that updates a progress bar.
 
     The first Ctrl-C stops the method, which then returns its anchors so far. A second Ctrl-C, or the first if
-    the method cannot be stopped, ends the command.
+    the method cannot be stopped or has no anchors yet, ends the command.
     """
     limit = method.iteration_limit(options)
     with stage(f"selecting anchors ({method.name})", limit, "iterations", bound="at most ") as update:
@@ -180,25 +180,35 @@ def watched(method: "Method", options: dict[str, Any]) -> Iterator[dict[str, Any
             return
 
         def on_iteration(state: Any) -> bool:
+            begun.set()
             numbers = [f"{key} {value:.4g}" for key, value in list(state.numbers.items())[:2]]
             update(completed=state.n_outer, now=", ".join(numbers))
             return stopped.is_set()
 
-        with interrupt(method.stoppable) as stopped:
+        begun = threading.Event()
+        with interrupt(method.stoppable, begun) as stopped:
             yield options | {"callback": on_iteration}
 
 
 @contextmanager
-def interrupt(stoppable: bool) -> Iterator[threading.Event]:
-    """Yield an event that Ctrl-C sets, if the method is stoppable; a second Ctrl-C raises an exception."""
+def interrupt(stoppable: bool, begun: threading.Event) -> Iterator[threading.Event]:
+    """Yield an event that Ctrl-C sets, if the method is stoppable; a second Ctrl-C raises an exception.
+
+    The first one does so too before the method has `begun` to have anchors, and while it waits for kernels to
+    be compiled, which takes many seconds the first time. KeyboardInterrupt would only stop the method.
+    """
+    from sepnmf._kernels._apart import WAITING
+
     stopped = threading.Event()
     if not stoppable or threading.current_thread() is not threading.main_thread():
         yield stopped
         return
 
     def stop(*_: object) -> None:
-        if stopped.is_set():
+        if stopped.is_set() or not begun.is_set():
             raise KeyboardInterrupt
+        if WAITING.is_set():
+            raise UserError(STOPPED, INTERRUPTED)
         stopped.set()
 
     before = signal.signal(signal.SIGINT, stop)

@@ -85,7 +85,11 @@ def reproduce(
         message = f"Interrupted. The results so far are in {out}: continue with --resume."
         raise UserError(message, INTERRUPTED) from None
     except Exception as error:
-        if type(error).__module__.split(".")[0] not in ("optuna", "sqlalchemy"):
+        package = type(error).__module__.split(".")[0]
+        if package in ("joblib", "distributed"):
+            reason = "A worker was ended, perhaps for lack of memory."
+            raise UserError(f"{reason} The results so far are in {out}: continue with --resume.") from None
+        if package not in ("optuna", "sqlalchemy"):
             raise
         message = f"{out / runner.SEARCHES} cannot be used ({error}): move it away or choose another --out."
         raise UserError(message) from None

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepnmf._typing import Floats, Ints, Seed
-from sepnmf._validation import check_choice, check_generator, check_number
+from sepnmf._validation import accepts_rng, check_choice, check_generator, check_number
 from sepnmf.datasets import _family_columns as columns
 from sepnmf.datasets._family_columns import Columns, Rng
 
@@ -67,6 +67,7 @@ class Family:
     tuning: bool
 
 
+@accepts_rng
 def make_family(name: str, level: float, random_state: Seed = 0) -> Instance:
     """Generate an instance of a family.
 
@@ -77,7 +78,7 @@ def make_family(name: str, level: float, random_state: Seed = 0) -> Instance:
     level : float
         How difficult it is, at least 0; what it means depends on the family. `FAMILIES[name].levels` are
         those of the benchmark.
-    random_state : None, int or numpy.random.Generator, default 0
+    random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default 0
 
     Returns
     -------

@@ -3,9 +3,10 @@
 import numpy as np
 
 from sepnmf._typing import Floats, Ints, Seed
-from sepnmf._validation import check_count, check_generator, check_number
+from sepnmf._validation import accepts_rng, check_count, check_generator, check_number
 
 
+@accepts_rng
 def make_midpoint(noise: float, m: int = 50, r: int = 10, random_state: Seed = 0) -> tuple[Floats, Ints]:
     """Generate data of type 1: r random anchors and the midpoints of all pairs, moved away from the mean.
 
@@ -24,7 +25,7 @@ def make_midpoint(noise: float, m: int = 50, r: int = 10, random_state: Seed = 0
         Number of rows.
     r : int, default 10
         Number of anchors, at least 2; there are r(r + 1)/2 columns.
-    random_state : None, int or numpy.random.Generator, default 0
+    random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default 0
 
     Returns
     -------
@@ -52,6 +53,7 @@ def make_midpoint(noise: float, m: int = 50, r: int = 10, random_state: Seed = 0
     return shuffled(M, r, rng)
 
 
+@accepts_rng
 def make_dirichlet(
     noise: float, m: int = 50, n: int = 100, r: int = 10, random_state: Seed = 0
 ) -> tuple[Floats, Ints]:
@@ -71,7 +73,7 @@ def make_dirichlet(
         Number of columns, at least r.
     r : int, default 10
         Number of anchors.
-    random_state : None, int or numpy.random.Generator, default 0
+    random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default 0
 
     Returns
     -------

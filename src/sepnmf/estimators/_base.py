@@ -122,9 +122,10 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         options = {} if self.method_options is None else self.method_options
         if not isinstance(options, Mapping):
             raise ValueError(f"method_options must be None or a dict, got {options!r}.")
-        for name in ("negative", "random_state"):
+        for name in ("negative", "random_state", "rng"):
             if name in options:
-                raise ValueError(f"method_options must not contain {name!r}: pass {name} to the estimator.")
+                own = "random_state" if name == "rng" else name
+                raise ValueError(f"method_options must not contain {name!r}: pass {own} to the estimator.")
         if "random_state" in method.options and self.random_state is not None:
             seed = self.random_state
             if isinstance(seed, np.random.RandomState):  # the methods do not accept this class

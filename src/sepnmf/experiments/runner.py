@@ -6,7 +6,8 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import distributions
@@ -151,10 +152,15 @@ def run_trials(
     # One at a time: a batch would be lost as a whole. Joblib's Dask takes all cores of a cluster whatever
     # n_jobs is, so that no more than this are handed out.
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
-    results: Iterator[tuple[Row, list[Row]]] = parallel(calls)
-    for done, (trial, rows) in enumerate(results, start=total - len(missing) + 1):
-        store.add(experiment.name, trial, rows)
-        progress(experiment, done, total)
+    results: Generator[tuple[Row, list[Row]]] = parallel(calls)
+    try:
+        for done, (trial, rows) in enumerate(results, start=total - len(missing) + 1):
+            store.add(experiment.name, trial, rows)
+            progress(experiment, done, total)
+    finally:
+        with warnings.catch_warnings():  # after an exception, joblib warns of trials that are cancelled
+            warnings.simplefilter("ignore", UserWarning)
+            results.close()
 
 
 def run_one(

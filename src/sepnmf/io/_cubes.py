@@ -14,7 +14,16 @@ from sepnmf._typing import Floats
 from sepnmf.io._arrays import stored_npy
 from sepnmf.io._containers import container_of, is_zarr
 from sepnmf.io._data import Data
-from sepnmf.io._envi import INTERLEAVES, axes_of, data_beside, number, read_header, stored_envi
+from sepnmf.io._envi import (
+    DIGEST,
+    INTERLEAVES,
+    axes_of,
+    data_beside,
+    digest_of,
+    number,
+    read_header,
+    stored_envi,
+)
 from sepnmf.io._filling import appended, fill, fill_image, nodata_of, order_of, remove, replacing
 from sepnmf.io._geotiff import create_geotiff, opened, read_window
 from sepnmf.io._guards import harmless, needed
@@ -185,9 +194,23 @@ def write_envi(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:
         with part.open("wb") as stream:
             stream.truncate(stored.nbytes)
         fill_image(H, stored, order_of(like), nodata)
-        envi.write_envi_header(str(part_of_text), fields)
-        remove(text)  # an earlier header never describes the new image
+        envi.write_envi_header(str(part_of_text), fields | {DIGEST: digest_of(part)})
+        mark_header(text, image)
     return text
+
+
+def mark_header(text: Path, image: Path) -> None:
+    """Write into an earlier header for which image it is: it must not be taken for that of the next one."""
+    marked = appended(text, ".marked.part")
+    remove(marked)  # from a command that was killed
+    if not image.is_file():
+        remove(text)
+    elif text.is_file() and DIGEST.encode() not in (content := text.read_bytes()):
+        try:
+            marked.write_bytes(content.rstrip() + f"\n{DIGEST} = {digest_of(image)}\n".encode())
+            marked.replace(text)
+        finally:
+            remove(marked)
 
 
 def write_geotiff(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,10 @@ DTYPES = {
     1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8", 12: "u2", 13: "u4", 14: "i8", 15: "u8",
 }  # fmt: skip
 
+# Of a header that was written for an image, so that it is not taken for that of another one: two files cannot
+# be replaced at the same moment.
+DIGEST, DIGESTED, DIGESTED_BLOCK = "sepnmf digest", 16, 4096
+
 DATA_SUFFIXES = ("", ".img", ".sli", ".dat", ".raw", ".bin", ".bsq", ".bil", ".bip", ".hyspex")
 
 
@@ -33,7 +38,9 @@ def read_envi(file: Path, *, data: Path | None = None, large: int = LARGE, chunk
     The spectra of a library become columns.
     """
     header = read_header(file)
-    stored = stored_envi(file, header, data or data_beside(file))
+    image = data or data_beside(file)
+    check_digest(file, header, image)
+    stored = stored_envi(file, header, image)
     is_library = str(header.get("file type", "")).strip().lower() == "envi spectral library"
     bands, lines, samples = stored.shape
     if is_library:
@@ -62,6 +69,26 @@ def read_envi(file: Path, *, data: Path | None = None, large: int = LARGE, chunk
         warnings=warnings,
     )
     return with_good_bands(found, header["bbl"], "bbl") if "bbl" in header else found
+
+
+def digest_of(image: Path) -> str:
+    """Return a digest of the size of an image and of a few blocks of it."""
+    size = image.stat().st_size
+    found = sha256(str(size).encode())
+    with image.open("rb") as stream:
+        for k in range(DIGESTED):
+            stream.seek(max(size - DIGESTED_BLOCK, 0) * k // (DIGESTED - 1))
+            found.update(stream.read(DIGESTED_BLOCK))
+    return found.hexdigest()[:32]
+
+
+def check_digest(file: Path, header: dict[str, Any], image: Path) -> None:
+    """Refuse a header that says of which image it is, and is beside another one."""
+    if DIGEST in header and header[DIGEST] != digest_of(image):
+        raise ValueError(
+            f"{file.name} was written for another image than {image.name}: write both again, or remove "
+            f"{DIGEST!r} from the header if the image was changed on purpose."
+        )
 
 
 def number(header: dict[str, Any], key: str) -> float | None:

@@ -28,7 +28,8 @@ def replacing(path: Path) -> Iterator[Path]:
     part = appended(path, ".part")
     remove(part)  # from a command that was killed
     try:
-        yield part
+        with named(part):
+            yield part
         if not (path.is_dir() and has_metadata(path)):  # a folder is replaced only if it is a Zarr array
             part.replace(path)
             return
@@ -38,6 +39,17 @@ def replacing(path: Path) -> Iterator[Path]:
             part.replace(path)
     finally:
         remove(part)
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Add the path of a file to errors of the system without one: those of writing have none."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or not error.strerror:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def remove(path: Path) -> None:

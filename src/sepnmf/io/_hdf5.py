@@ -3,7 +3,6 @@
 The library decompresses a chunk to whatever size it has, and follows datasets into other files.
 """
 
-import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +10,14 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepnmf.io._codecs import unshuffled, zstd_size
 from sepnmf.io._guards import TEXT_SIZE, check_claim, needed
+from sepnmf.io._heaps import check_heaps
 from sepnmf.io._parts import overlaps, ranges_of
 
 # Filters that keep the size, and those that compress, by their numbers.
@@ -27,9 +27,6 @@ BLOSC, LZ4, BITSHUFFLE, ZSTD = 32001, 32004, 32008, 32015  # of plugins
 SHORT = (NBIT, SCALE_OFFSET, LZF)  # become at most a hundred times as large
 COMPRESSORS = (DEFLATE, SZIP, *SHORT, BLOSC, LZ4, BITSHUFFLE, ZSTD)
 
-HEAP = b"GCOL\1\0\0\0"
-HEAP_BEGIN = re.compile(re.escape(HEAP))
-BLOCK, SEARCHED = 2**24, 2**27  # bytes
 UNCHECKED = 2**28  # bytes that a chunk may become without being decompressed for a check
 MOST = 10_000  # arrays that belong together
 DENSEST = 1032  # bytes that one byte of a deflated chunk can stand for
@@ -37,45 +34,11 @@ DENSEST = 1032  # bytes that one byte of a deflated chunk can stand for
 
 @contextmanager
 def open_hdf5(file: Path) -> Iterator[Any]:
-    """Open a file; refuse one in which the library would search for a text without an end."""
+    """Open a file; refuse one with a text without an end, or one that is longer than the file."""
     state = file.stat()
     check_heaps(file, state.st_mtime_ns, state.st_size)
     with needed("h5py").File(file, "r") as content:
         yield content
-
-
-@lru_cache(maxsize=256)
-def check_heaps(file: Path, _: int, size: int) -> None:
-    """Refuse a damaged heap of texts: the library does not leave one that has an entry of no bytes.
-
-    Heaps are found by the bytes that they begin with, near both ends of a large file, where libraries write.
-    """
-    total = 0
-    with file.open("rb") as stream:
-        for start, stop in [(0, size)] if size <= 2 * SEARCHED else [(0, SEARCHED), (size - SEARCHED, size)]:
-            for place in range(start, stop, BLOCK):
-                stream.seek(place)
-                block = stream.read(BLOCK + len(HEAP) - 1)
-                for found in HEAP_BEGIN.finditer(block):
-                    begin = place + found.start()
-                    stream.seek(begin + len(HEAP))
-                    length = int.from_bytes(stream.read(8), "little")
-                    total += length
-                    if total > size:
-                        raise ValueError("its heaps of texts are larger than the file")
-                    check_heap(stream, begin, begin + length)
-
-
-def check_heap(stream: IO[bytes], begin: int, end: int) -> None:
-    """Check the entries of a heap: each has a number, eight bytes further its length, and its content."""
-    place = begin + 16
-    while end - place >= 16:
-        stream.seek(place)
-        entry = stream.read(16)
-        number, length = int.from_bytes(entry[:2], "little"), int.from_bytes(entry[8:], "little")
-        place += length if number == 0 else 16 + length + -length % 8  # the entry 0 is the space that is left
-        if (number == 0 and length == 0) or place > end:
-            raise ValueError("a heap of texts is damaged")
 
 
 def read_dataset(dataset: Any, file: Path, index: tuple[Any, ...] = ()) -> NDArray[Any]:

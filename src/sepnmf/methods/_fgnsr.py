@@ -87,7 +87,7 @@ def fgnsr(
         Weights w of Ω; by default the l1 norms of the columns of M.
     negative : {"error", "clip", "allow"}, default "error"
         How to treat negative entries of M: raise an error, set them to zero, or keep them.
-    random_state : None, int or numpy.random.Generator, default None
+    random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default None
         Random generator or seed for p; an integer makes calls reproducible.
     n_jobs : int, optional
         Number of threads, by default all cores. BLAS is limited to one thread meanwhile.

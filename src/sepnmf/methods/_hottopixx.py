@@ -67,7 +67,7 @@ def hottopixx(
         Anchors by largest diagonal entry of X, by largest row norm, or by SPA on the rows of X.
     negative : {"error", "clip", "allow"}, default "error"
         How to treat negative entries of M: raise an error, set them to zero, or keep them.
-    random_state : None, int or numpy.random.Generator, default None
+    random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default None
         Random generator or seed for p; an integer makes calls reproducible.
 
     Returns

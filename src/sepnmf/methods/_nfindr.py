@@ -48,7 +48,7 @@ def nfindr(
         The first simplex: SPA's on the columns of Y, or random affinely independent columns.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
-    random_state : None, int or numpy.random.Generator, default None
+    random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default None
         Used by `init="random"` only; None gives a different start at each call.
 
     Returns

@@ -76,7 +76,7 @@ def ppi(
         Random directions. A vertex seen from few of them needs more.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
-    random_state : None, int or numpy.random.Generator, default None
+    random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default None
         Where the skewers come from; None gives different ones at each call.
 
     Returns

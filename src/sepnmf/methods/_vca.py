@@ -112,7 +112,7 @@ def vca(
         10 log₁₀((S − rP/m)/(P − S)).
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
-    random_state : None, int or numpy.random.Generator, default None
+    random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default None
         Where the directions come from; None gives different ones at each call.
 
     Returns

@@ -88,7 +88,7 @@ def xray(
         How to choose.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero (in a copy), or keep them.
-    random_state : None, int or numpy.random.Generator, default None
+    random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default None
         Used by "rand" only; None gives another answer each time.
 
     Returns

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from sepnmf._typing import Floats, Ints, Seed, Sparse
-from sepnmf._validation import check_count, check_generator
+from sepnmf._validation import accepts_rng, check_count, check_generator
 from sepnmf.matrix import MatrixLike
 from sepnmf.matrix._tall import FewRows
 from sepnmf.text._words import documents_by_words
@@ -138,6 +138,7 @@ class Cooccurrence:
         """Return UᵀQ for a dense U with a row for each word."""
         return np.asarray((self.weighted.T @ (self.counts @ U)).T - U.T * self.same_word)
 
+    @accepts_rng
     def projected(
         self,
         rows: int | None = None,
@@ -156,7 +157,7 @@ class Cooccurrence:
         rows : int, optional
             Rows of S; by default 1000, or fewer of more than 25 000 words, so that SQ takes 200 MB, but 250
             at least.
-        random_state : None, int or numpy.random.Generator, default 0
+        random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default 0
             For the groups and the signs.
         on_progress : callable, optional
             Called with the number of words that are done.

@@ -141,7 +141,7 @@ def auto(
         both as in counts; with heavy tails; "none" is misfit. "auto" finds it out.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
-    random_state : None, int or numpy.random.Generator, default 0
+    random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default 0
         For the samples taken of many columns, and for the starts that draw directions.
     n_jobs : int, optional
         Threads, by default all cores.
@@ -211,6 +211,16 @@ def choose_in_memory(
             if best is None:
                 raise
             return replace(as_selection(problem, answers, best), status="stopped", converged=False)
+
+
+def finished(sel: Selection) -> Selection:
+    """Return a selection of `auto`; raise KeyboardInterrupt if Ctrl-C has ended it.
+
+    For what runs `auto` as a step: the next steps would go on, with an answer that is not the whole one.
+    """
+    if sel.status == "stopped":
+        raise KeyboardInterrupt
+    return sel
 
 
 def one_thread_for(size: int) -> AbstractContextManager[None]:

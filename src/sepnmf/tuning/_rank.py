@@ -9,11 +9,11 @@ import numpy as np
 
 from sepnmf._descent import noise_variance, squared_spectrum, white_rank
 from sepnmf._typing import ArrayLike, Floats, Ints, Seed
-from sepnmf._validation import check_count
+from sepnmf._validation import accepts_rng, check_count
 from sepnmf.least_squares import unexplained
 from sepnmf.matrix import InMemory, MatrixLike, Negative, as_matrix
 from sepnmf.methods import spa
-from sepnmf.tuning._auto import auto
+from sepnmf.tuning._auto import auto, finished
 from sepnmf.tuning._residual_curve import residual_curve
 
 FEWEST = 8  # singular values; fewer do not tell noise from the rest
@@ -103,6 +103,7 @@ def in_percent(before: float, after: float) -> tuple[str, str]:
     return texts
 
 
+@accepts_rng
 def estimate_rank(
     M: MatrixLike,
     *,
@@ -130,7 +131,7 @@ def estimate_rank(
         Largest number looked at where there is no white noise.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
-    random_state : None, int or numpy.random.Generator, default 0
+    random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default 0
     n_jobs : int, optional
         Threads, by default all cores.
     mask : array_like of bool of shape (n,), optional
@@ -196,4 +197,4 @@ def answers(data: InMemory, r: int, options: dict[str, Any]) -> Iterator[Ints]:
     with suppress(ValueError):  # SPA needs as many directions as anchors
         yield spa(data, r, negative="allow").anchors
     if r <= AUTO:
-        yield auto(data, r, negative="allow", normalize="none", noise="white", **options).anchors
+        yield finished(auto(data, r, negative="allow", normalize="none", noise="white", **options)).anchors

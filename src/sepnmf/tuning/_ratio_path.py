@@ -61,7 +61,7 @@ def tuned_admm(
         Outer iterations of each solve.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
-    random_state : None, int or numpy.random.Generator, default None
+    random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default None
         Passed to `admm`.
     n_jobs : int, optional
         Threads, by default all cores.

@@ -7,10 +7,10 @@ import numpy as np
 
 from sepnmf._descent import Noise, Normalize, Problem, descent, weights_of_all_columns
 from sepnmf._typing import ArrayLike, Floats, Ints, Seed
-from sepnmf._validation import check_count, check_generator
+from sepnmf._validation import accepts_rng, check_count, check_generator
 from sepnmf.matrix import MatrixLike, Negative, as_matrix
 from sepnmf.selection import Selection
-from sepnmf.tuning._auto import auto, choose_in_memory, one_thread_for
+from sepnmf.tuning._auto import auto, choose_in_memory, finished, one_thread_for
 
 KEPT = 0.8  # share of the columns in a draw
 ADDED = 0.55  # standard deviations of the noise that are added: shares are then about probabilities
@@ -18,6 +18,7 @@ SAME = 0.98  # share of a vertex in a column, from which on the column is as goo
 NEAREST = 20  # columns nearest to an anchor that are as good as it where there is misfit
 
 
+@accepts_rng
 def stability(
     M: MatrixLike,
     r: int,
@@ -77,7 +78,7 @@ def stability(
     given = as_matrix(M, negative, mask=mask, row_mask=row_mask)
     data = given.bare().in_memory()
     options: dict[str, Any] = {"normalize": normalize, "noise": noise, "n_jobs": n_jobs}
-    found = auto(data, r, negative="allow", random_state=random_state, **options)
+    found = finished(auto(data, r, negative="allow", random_state=random_state, **options))
     problem = Problem.prepare(data, r, normalize, rng.spawn(1)[0], n_jobs, noise)
     came_back = draws_with_noise if problem.noise is not None else draws_as_they_are
     shares = np.mean(came_back(problem, found.anchors, draws, rng), axis=0)
@@ -110,6 +111,7 @@ def draws_as_they_are(problem: Problem, anchors: Ints, draws: int, rng: np.rando
     for draw in range(draws):
         columns = np.sort(rng.choice(problem.n, max(round(KEPT * problem.n), problem.r), replace=False))
         part = data.part(columns)
-        chosen = choose_in_memory(part, problem.r, "none", "none", rng.spawn(1)[0], problem.n_jobs, None)
+        draw_rng = rng.spawn(1)[0]
+        chosen = finished(choose_in_memory(part, problem.r, "none", "none", draw_rng, problem.n_jobs, None))
         found[draw] = np.isin(near, columns[chosen.anchors]).any(axis=0)
     return found
