@@ -43,6 +43,7 @@ def data(seed=0):
     return np.maximum(M, 0), true
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "spa", "vca", "xray", "ppi", "snpa"])
 def test_a_cluster_chooses_as_one_process_does(client, monkeypatch, method):
     monkeypatch.setattr("sepnmf.matrix._chunked.SMALL", 0)

@@ -202,6 +202,7 @@ def test_sparse_input_gives_the_dense_answer_and_is_not_changed(data, kind):
     assert (given != before).nnz == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "most"),
     [(SeparableNMF(5, method="spa"), 0.5), (AnchorSelector(5, method="spa"), 0.5), (SeparableNMF(5), 0.75)],

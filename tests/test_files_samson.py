@@ -229,6 +229,7 @@ def test_auto_chooses_the_pixels_of_the_clean_matrix(
     np.testing.assert_array_equal(found, auto_anchors[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize(("kind", "factor"), [("tif", 10000), ("zarr-last", 3)])
 def test_a_scale_factor_does_not_change_the_pixels_of_auto(

@@ -259,6 +259,7 @@ def with_text_in_an_attribute(path, *, user_block=0, many=1, **options):
     return content, [found.start() for found in re.finditer(rb"\x0b\0\0\0" + re.escape(heap), content)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [0x3FFFFFFF, 0xFFFFFFF0])
 @pytest.mark.parametrize(
     "options", [{}, {"libver": "latest"}, {"user_block": 512}, {"many": 20}, {"libver": "latest", "many": 20}]

@@ -114,6 +114,7 @@ def test_constrained_entrywise_map_agrees_with_bisection_at_200():
         assert np.abs(prox_power_omega(A, gamma, p, w) - want).max() < 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("p", POWERS)
 def test_constrained_maps_agree_with_a_convex_solver(p, norm):

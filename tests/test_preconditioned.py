@@ -190,6 +190,7 @@ def test_noise_free_anchors_are_found_on_every_seed(preconditioner, make):
         assert_array_equal(np.sort(sel.anchors), anchors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preconditioner", PRECONDITIONERS)
 def test_preconditioning_helps_where_spa_begins_to_fail(preconditioner):
     """Type 1 at ε = 0.1: SPA finds all anchors on half the instances, as its authors' code does."""

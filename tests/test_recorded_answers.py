@@ -8,7 +8,7 @@ import sepnmf
 STORED = recorded_answers.stored_record()
 
 
-QUICK = 6  # groups; all others are slow
+QUICK = 3  # groups; all others are slow
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,7 @@ def noisy(columns=1500, rows=40, r=4):
     return M + 0.05 * rng.random(M.shape)
 
 
+@pytest.mark.slow
 def test_the_curve_and_the_explanation_measure_what_the_fit_measures():
     M = noisy()
     sel = sepnmf.select(M, 4)

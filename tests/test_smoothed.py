@@ -59,6 +59,7 @@ def test_smoothed_spa_takes_the_published_steps(p, average):
         assert_array_equal(sepnmf.smoothed_spa(M, 4, n_average=p, average=average).anchors, want)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("average", ["mean", "median"])
 @pytest.mark.parametrize("p", [1, 3, 8])
 def test_smoothed_vca_takes_the_published_steps(p, average):

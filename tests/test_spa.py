@@ -215,7 +215,7 @@ def test_ties_go_to_the_smallest_index():
 @given(
     st.integers(0, 2**32 - 1),
     st.permutations(range(12)),
-    st.integers(-290, 290),
+    st.integers(-288, 290),  # scores below 2⁻⁹⁶⁰ have other units, so that no digits are lost
     st.sampled_from(["none", "l1"]),
 )
 def test_permutation_and_scale_carry_over(seed, order, power, normalize):
