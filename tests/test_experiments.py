@@ -14,6 +14,7 @@ import time
 import warnings
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -172,7 +173,8 @@ def test_a_table_is_replaced_when_the_new_one_is_complete(tmp_path):
 def test_workers_end_with_a_killed_parent():
     code = """
 import os, subprocess, sys
-child = "import time, sepnmf._parallel as p; p.end_with_parent(); print(1, flush=True); time.sleep(60)"
+child = f"import time, sepnmf._parallel as p; p.end_with_parent({os.getpid()}); print(1, flush=True)"
+child += "; time.sleep(60)"
 worker = subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE)
 worker.stdout.readline()  # now it watches
 print(worker.pid, flush=True)
@@ -184,6 +186,20 @@ os.kill(os.getpid(), 9)
     while Path(f"/proc/{worker}/stat").exists() and " Z " not in Path(f"/proc/{worker}/stat").read_text():
         assert time.monotonic() < end
         time.sleep(0.1)
+
+
+def test_workers_end_whose_parent_has_ended_before_they_watch_it():
+    code = "import time, sepnmf._parallel as p; p.end_with_parent(2**22 + 1); time.sleep(60)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=30).returncode == 1
+
+
+def test_a_trial_of_a_pool_watches_its_parent(monkeypatch):
+    watched = []
+    monkeypatch.setattr(runner, "end_with_parent", watched.append)
+    for name in ("LokyProcess-1", "Dask Worker process", "MainProcess"):
+        monkeypatch.setattr(runner, "current_process", lambda name=name: SimpleNamespace(name=name))
+        runner.run_one(lambda: [], {}, {}, 7)
+    assert watched == [7]
 
 
 def end_this_process(number):

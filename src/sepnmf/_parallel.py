@@ -32,9 +32,11 @@ def available_cores() -> int:
 
 
 @cache  # one thread in a process
-def end_with_parent() -> None:
-    """End this process within a second of its parent: a killed parent cannot end its children."""
-    parent = os.getppid()
+def end_with_parent(parent: int) -> None:
+    """End this process within a second of its parent: a killed parent cannot end its children.
+
+    The parent says which it is: it may have ended before its child has come this far.
+    """
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import distributions
+from multiprocessing import current_process
 from pathlib import Path
 from typing import Any
 
@@ -167,8 +168,8 @@ def run_one(
     run: Callable[..., list[Row]], trial: Row, extra: dict[str, str], parent: int
 ) -> tuple[Row, list[Row]]:
     """One trial on one thread, so that neither its figures nor its seconds depend on the other jobs."""
-    if os.getppid() == parent:  # a worker of this machine
-        end_with_parent()
+    if current_process().name.startswith("Loky"):  # joblib's worker, and no worker of Dask
+        end_with_parent(parent)
     with threadpool_limits(1):
         return trial, run(**trial, **extra)
 

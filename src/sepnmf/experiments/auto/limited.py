@@ -1,6 +1,7 @@
 """One selection in a process of its own, with limits on its time and memory."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -29,7 +30,7 @@ def select_apart(data: str, r: int, method: str, limit: float, memory: float) ->
     The limits are seconds of the selection alone, after the data are loaded and the kernels are compiled, and
     GB of address space, 0 for no limit.
     """
-    command = [sys.executable, "-c", CODE, json.dumps([data, r, method, limit, memory])]
+    command = [sys.executable, "-c", CODE, json.dumps([os.getpid(), data, r, method, limit, memory])]
     process = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False
     )
@@ -41,9 +42,9 @@ def select_apart(data: str, r: int, method: str, limit: float, memory: float) ->
 
 def child() -> None:
     """The other process: it writes the answer."""
-    end_with_parent()
+    parent, name, r, method, limit, memory = json.loads(sys.argv[1])
+    end_with_parent(parent)
     warnings.simplefilter("ignore")
-    name, r, method, limit, memory = json.loads(sys.argv[1])
     try:
         with threadpool_limits(1):
             answer = measured(name, r, method, limit, memory)
