@@ -238,3 +238,13 @@ def test_ctrl_c_in_a_draw_ends_the_draws(monkeypatch):
     monkeypatch.setattr("sepnmf.tuning._auto.best_answer", interrupted_after_an_answer)
     with pytest.raises(KeyboardInterrupt):
         sepnmf.stability(M, 4, noise="none", draws=2)
+
+
+def test_more_anchors_than_directions_stand_out_of_the_noise():
+    rng = np.random.default_rng(0)
+    W = rng.random((60, 22))
+    M = W @ np.hstack([np.eye(22), rng.dirichlet(np.full(22, 0.2), 150).T])
+    M += 0.002 * rng.standard_normal(M.shape)
+    found = sepnmf.select(M, 25, negative="allow")
+    assert len(set(found.anchors)) == 25
+    assert set(range(22)) <= set(found.anchors)

@@ -247,7 +247,9 @@ def best_answer(problem: Problem, answers: Answers) -> Answer:
 def starts_with_noise(problem: Problem) -> Starts:
     """The starts for the likelihood."""
     assert problem.noise is not None
-    is_plain = problem.r > MANY and problem.noise.coordinates is not None
+    coordinates = problem.noise.coordinates
+    # In fewer directions than anchors SPA finds no more columns than there are directions.
+    is_plain = problem.r > MANY and coordinates is not None and len(coordinates) >= problem.r
     few: tuple[str, ...] = ("spa",) if is_plain else ("snpa", "spa", "xray")
     starts = greedy_starts(problem.choice, problem.r, problem.rng, few)
     if problem.noise.brightness is not None:
