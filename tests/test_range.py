@@ -125,3 +125,11 @@ def test_coordinates_do_not_depend_on_a_power_of_two(container):
         matrices = [as_matrix(CONTAINERS[container](data * scale)) for scale in (1.0, 2.0**1023, 2.0**-1000)]
         first, *others = (nonzero_columns(matrix.in_memory(), 2)[0].toarray() for matrix in matrices)
         assert all(np.array_equal(other, first) for other in others)
+
+
+@pytest.mark.parametrize("kind", ["l1", "sqrt"])
+def test_columns_are_divided_by_powers_of_their_sums_beyond_the_range_of_squares(kind):
+    M = np.random.default_rng(0).random((4, 3)) * [1e-200, 1.0, 1e200]
+    sums = M.sum(axis=0)
+    want = M / (sums if kind == "l1" else np.sqrt(sums))
+    np.testing.assert_allclose(as_matrix(M).normalised(kind).toarray(), want, rtol=1e-14)
