@@ -1,6 +1,7 @@
 """Vertices that `auto` estimates, a search that is stopped, and columns that are no candidates."""
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -115,6 +116,22 @@ def test_anchors_of_easy_data_come_back_always_and_of_noisy_data_less_often():
     sel = sepnmf.stability(hard, 10, draws=5, negative="allow")
     assert sel.stability.mean() < 0.8
     assert sel.anchors.tolist() == sepnmf.select(hard, 10, negative="allow").anchors.tolist()
+
+
+@pytest.mark.parametrize(("share", "comes_back"), [(0.6, 0.0), (0.95, 0.0), (0.99, 1.0)])
+def test_a_column_is_as_good_as_an_anchor_if_it_is_nearly_all_of_its_vertex(monkeypatch, share, comes_back):
+    rng = np.random.default_rng(0)
+    H = np.hstack([np.eye(4), rng.dirichlet(np.ones(4), 60).T])
+    H[:, 4] = [share, 1 - share, 0, 0]
+    M = rng.random((30, 4)) @ H + 1e-4 * rng.standard_normal((30, 64))
+    fourth = {0: 4}  # is chosen instead of the first
+    monkeypatch.setattr("sepnmf.tuning._stability.KEPT", 1.0)
+    monkeypatch.setattr(
+        "sepnmf.tuning._stability.descent",
+        lambda _: lambda start: SimpleNamespace(anchors=np.array([fourth.get(j, j) for j in start])),
+    )
+    sel = sepnmf.stability(M, 4, draws=2, negative="allow", noise="white")
+    assert dict(zip(sel.anchors.tolist(), sel.stability, strict=True)) == {0: comes_back, 1: 1, 2: 1, 3: 1}
 
 
 def test_noise_of_a_draw_is_of_the_kind_that_was_found():

@@ -5,8 +5,10 @@ import pytest
 from scipy import stats
 
 import sepnmf
+from sepnmf._descent import Problem
 from sepnmf._descent import _noise_models as models
 from sepnmf._descent import _whitening as whitening
+from sepnmf._descent._criterion import vertex_model
 from sepnmf.matrix import Dense
 
 
@@ -173,6 +175,27 @@ def test_directions_are_kept_that_a_single_column_needs():
         assert leading.as_noise(10).coordinates is None
 
 
+@pytest.mark.parametrize(("size", "kept"), [(1.5, None), (2.5, 3)])
+def test_directions_that_hardly_stand_out_are_not_kept_alone(monkeypatch, size, kept):
+    """The third is 1.5 or 2.5 times as large, squared, as the largest direction of the noise."""
+    monkeypatch.setattr(whitening.Leading, "white_rank", lambda self: 3)
+    m, n, variance = 30, 80, 0.01
+    edge = variance * (np.sqrt(m) + np.sqrt(n)) ** 2
+    squares = edge * np.array([9.0, 8.0, size, 0.9, 0.8])
+    vectors = np.linalg.qr(np.random.default_rng(0).standard_normal((n, 5)))[0].T
+    lengths = squares[:3] @ vectors[:3] ** 2 + variance * (m - 3)
+    leading = whitening.Leading(squares, vectors, squares.sum(), (m, n), lengths)
+    assert leading.few_directions(4, variance) == kept
+
+
+@pytest.mark.parametrize(("family", "r", "height"), [("low_rank", 8, 4), ("white", 6, 60)])
+def test_vertices_of_few_directions_have_only_these(family, r, height):
+    M = sepnmf.datasets.make_family(family, 0.01, random_state=3).M
+    problem = Problem.prepare(Dense(M), r, "none", np.random.default_rng(0), 1)
+    columns = np.arange(M.shape[1])
+    assert vertex_model(problem, columns, np.ones(len(columns))).height == height
+
+
 def test_a_plane_has_no_third_vertex_so_that_other_directions_are_kept():
     """Noise around one direction or two: what else there is to choose by is in the noise."""
     rng = np.random.default_rng(0)
@@ -206,3 +229,11 @@ def test_what_has_structure_gets_no_noise_model_unless_it_is_named(monkeypatch, 
     monkeypatch.setattr(models, "structure_left", lambda *_: structure)
     assert (models.whitened(M, 6, "auto", np.random.default_rng(0)) is not None) == found
     assert models.whitened(M, 6, "rows", np.random.default_rng(0)) is not None
+
+
+def test_entries_far_out_are_moved_to_twice_the_standard_deviation():
+    residual = np.append(np.random.default_rng(0).standard_normal(10_001), [1e3, -1e3])
+    kept = models.moved(residual)
+    assert kept.max() == -kept.min() == pytest.approx(2.0, rel=0.03)
+    inside = np.abs(residual) < 1.9
+    np.testing.assert_array_equal(kept[inside], residual[inside])
