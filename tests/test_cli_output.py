@@ -487,3 +487,12 @@ def test_ctrl_c_while_a_failed_run_is_removed_leaves_nothing(here, monkeypatch):
     with pytest.raises(ValueError, match="failed"):
         fail()
     assert not hidden(here)
+
+
+def test_a_file_whose_name_begins_like_the_folder_is_not_in_it(tmp_path):
+    target = outputs.Output(tmp_path / ".o.sepnmf-new.1", tmp_path / "o", Path("o"), ())
+    for path in ("o", "o/anchors.csv", ".o.sepnmf-new.1/anchors.csv", ".o.sepnmf-old.1"):
+        assert target.has(tmp_path / path), path
+    for path in ("o.hdr", "other/anchors.csv", "scene.hdr"):
+        assert not target.has(tmp_path / path), path
+    assert not target.has(None)

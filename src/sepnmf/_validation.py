@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -258,4 +258,4 @@ def accepts_rng(function: F) -> F:
     def public(*args: Any, **options: Any) -> Any:
         return function(*args, **without_rng(function, args, options))
 
-    return public  # type: ignore[return-value]
+    return cast(F, public)

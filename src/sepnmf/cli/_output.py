@@ -44,7 +44,8 @@ class Output:
     def has(self, path: object) -> bool:
         """Return whether a path is one of those that a run writes to."""
         hidden = self.folder.with_name(f".{self.folder.name}.")
-        return str(path).startswith((str(self.staging), str(self.folder), str(hidden)))
+        inside = (f"{self.staging}{os.sep}", f"{self.folder}{os.sep}", str(hidden))
+        return path is not None and f"{path}{os.sep}".startswith(inside)
 
 
 class NotUndone(UserError):
