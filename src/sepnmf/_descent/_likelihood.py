@@ -76,7 +76,7 @@ class Factored:
         return found
 
     def log_determinant(self) -> float:
-        """log det Q."""
+        """The logarithm of the determinant."""
         return 2.0 * float(np.log(np.einsum("ii->i", self.L)).sum())
 
 
