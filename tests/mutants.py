@@ -128,7 +128,8 @@ MUTANTS = [
     ("_kernels/exchange.py", "rest -= value * value", "rest += value * value"),
     ("_kernels/exchange.py", "slope -= G[j, P[a]] * h[P[a]]", "slope += G[j, P[a]] * h[P[a]]"),
     ("_kernels/exchange.py", "barred[j] = j == skip or G[j, j] <= 0.0", "barred[j] = G[j, j] <= 0.0"),
-    ("_kernels/exchange.py", "out[c] += w[j] * gain_bound", "out[c] += gain_bound"),
+    ("_kernels/exchange.py", "total += w[j] * bound", "total += bound"),
+    ("_kernels/exchange.py", "bound = E[j] if inside else", "bound = 0.0 if inside else"),
     ("_kernels/exchange.py", "if perp > 0.0 else rest", "if perp > 0.0 else 0.0"),
     (
         "_kernels/exchange.py",
@@ -143,7 +144,7 @@ MUTANTS = [
     ("_descent/_exchange.py", "count, quiet = count + 1, 0", "count, quiet = count + 1, quiet + 1"),
     ("_descent/_likelihood.py", "PRICE * self.height * self.noise", "PRICE * self.height * 0.0"),
     ("_descent/_likelihood.py", "anchors[order] = columns", "anchors[:] = columns"),
-    ("_descent/_likelihood.py", "+ self.price * float(np.linalg.slogdet(Q)[1])", "- self.price"),
+    ("_descent/_likelihood.py", "+ self.price * Q.log_determinant()", "- self.price"),
     ("_descent/_noise.py", "(centre + TRACY_WIDOM * width)", "centre"),
     ("_descent/_noise.py", "squares[r:].sum() / ((m - r) * (n - r))", "squares[r:].sum() / (m * n)"),
     ("tuning/_rank.py", "if left.residual <= noise", "if left.residual <= 0 * noise"),

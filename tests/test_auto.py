@@ -1,5 +1,8 @@
 """The method without parameters."""
 
+import _thread
+import threading
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +14,8 @@ from sepnmf._descent._scaling import scaled
 from sepnmf.datasets import make_dirichlet, make_midpoint
 from sepnmf.matrix import Dense, Sparse
 from sepnmf.tuning import auto
-from sepnmf.tuning._clusters import bisecting_clusters, cluster_means
+from sepnmf.tuning._clusters import bisecting_clusters, cluster_means, halves
+from sepnmf.tuning._consensus import on_clusters
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1, 0.25, 0.3, 0.38])
@@ -94,12 +98,56 @@ def test_smooth_variability(n):
 
 def test_clusters_too_coarse_are_made_finer(monkeypatch):
     M, _ = smooth_scene(1500)
-    monkeypatch.setattr("sepnmf.tuning._consensus.on_clusters", lambda problem, k: np.arange(30, 33))
+    monkeypatch.setattr("sepnmf.tuning._consensus.on_clusters", lambda *_: np.arange(30, 33))
     sel = auto(M, 3)  # never better than the starts, so in the end single columns are exchanged
     starts = sel.history["start"].tolist()
     assert "100 clusters" in starts
     assert "200 clusters" in starts
     assert sel.history["residual"][-1] == np.nanmin(sel.history["residual"])
+
+
+def test_answers_on_clusters_do_not_depend_on_the_number_of_threads():
+    M, _ = smooth_scene(1500)
+    one, *more = (auto(M, 3, n_jobs=jobs) for jobs in (1, 2, 4))
+    assert "100 clusters" in one.history["start"]
+    for sel in more:
+        assert sel.anchors.tolist() == one.anchors.tolist()
+        np.testing.assert_allclose(sel.history["residual"], one.history["residual"], rtol=1e-12)
+
+
+def test_large_parts_are_not_grouped_in_several_threads(monkeypatch):
+    M, _ = smooth_scene(1500)
+    want, threads = auto(M, 3, n_jobs=2).anchors.tolist(), set()
+
+    def noted(*given):
+        threads.add(threading.get_ident())
+        return on_clusters(*given)
+
+    monkeypatch.setattr("sepnmf.tuning._consensus.on_clusters", noted)
+    monkeypatch.setattr("sepnmf.tuning._consensus.HELD", 2 * 80 * 1200 - 1)
+    assert auto(M, 3, n_jobs=2).anchors.tolist() == want
+    assert threads == {threading.get_ident()}
+
+
+def test_ctrl_c_while_columns_are_grouped_ends_with_the_best_start(monkeypatch):
+    """Whichever thread is grouping: the others stop before their next split."""
+    M, _ = smooth_scene(1500)
+    here, splits, before = threading.get_ident(), [], _thread._count()
+
+    def split(A):
+        splits.append(threading.get_ident())
+        if threading.get_ident() == here and len(set(splits)) == 2:
+            raise KeyboardInterrupt
+        return halves(A)
+
+    monkeypatch.setattr("sepnmf.tuning._clusters.halves", split)
+    sel = auto(M, 3, n_jobs=2)
+    assert sel.status == "stopped"
+    assert not any("clusters" in start for start in sel.history["start"])
+    left = M - M[:, sel.anchors] @ sepnmf.nnls(M[:, sel.anchors], M)
+    assert np.square(left).sum() == pytest.approx(sel.history["residual"].min())
+    assert len(splits) < 200  # nine answers take 99 splits and more each
+    assert _thread._count() == before
 
 
 @pytest.mark.parametrize("n", [1500, 30_000])

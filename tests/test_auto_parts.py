@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import nnls
 
 from sepnmf._descent import Improved, Problem, VertexModel
+from sepnmf._descent._likelihood import Factored
 from sepnmf._descent._problem import DARK, without_dark_columns
 from sepnmf.matrix import Dense
 from sepnmf.tuning._answers import Answers
@@ -91,3 +92,17 @@ def test_an_anchor_far_from_its_vertex_may_be_exchanged_for_a_column_that_is_exp
     moved = near.W + np.array([[0.0, 0.0], [0.0, 0.0], [0.05, 0.0]])
     more = {column for place, column in model.worth_trying(near._replace(W=moved)) if place == 0}
     assert len(worst) < len(more)
+
+
+def test_a_factored_matrix_gives_inverse_solutions_and_determinant():
+    rng = np.random.default_rng(0)
+    A, B = rng.random((9, 6)), rng.random((6, 4))
+    Q = A.T @ A
+    kept, factored = Q.copy(), Factored(Q)
+    np.testing.assert_allclose(factored.inverse(), np.linalg.inv(Q), rtol=1e-8)
+    np.testing.assert_allclose(factored.solve(B), np.linalg.solve(Q, B), rtol=1e-8)
+    assert factored.log_determinant() == pytest.approx(np.linalg.slogdet(Q)[1])
+    np.testing.assert_array_equal(Q, kept)
+    for wrong in (np.diag([1.0, -1.0]), np.full((2, 2), np.nan)):
+        with pytest.raises(np.linalg.LinAlgError):
+            Factored(wrong)

@@ -94,6 +94,19 @@ def test_bounds_are_never_below_what_a_candidate_gains(kernel):
     assert np.corrcoef(bound, gains)[0, 1] > 0.8  # and they are good for something
 
 
+def test_bounds_are_the_sums_of_the_bounds_of_all_columns(kernel):
+    """With candidates that are none, candidates in the span of the atoms, and columns without a residual."""
+    rng = np.random.default_rng(3)
+    S, squares, w, E = rng.standard_normal((12, 37)), rng.random(12), rng.random(37), rng.random(37)
+    perp = 0.5 * squares
+    perp[:2], perp[2:4], E[:3], S[:, 4] = -1.0, 0.0, 0.0, 0.0
+    bound = np.full(12, np.nan)
+    kernel.gains(S, squares, perp, w, E, bound)
+    want = np.where(S > 0, np.minimum(S**2 / np.where(perp > 0, perp, 1e-300)[:, None], E), 0.0) @ w
+    want[:2] = 0.0
+    np.testing.assert_allclose(bound, want, rtol=1e-12)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_single_exchange_helps_afterwards(kernel, weighted, seed):
@@ -155,6 +168,19 @@ def test_sparse_columns_give_the_same():
     assert dense.anchors.tolist() == thin.anchors.tolist()
     assert thin.residual == pytest.approx(dense.residual)
     assert thin.n_exchanges > 0
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3])
+def test_a_crowded_sparse_matrix_is_copied_for_products(monkeypatch, share):
+    """Sparse products of co-occurrences, most of which are not zero, took most of the time of topics."""
+    rng = np.random.default_rng(8)
+    M = rng.random((40, 90)) * (rng.random((40, 90)) < share)
+    thin = as_matrix(sparse.csc_array(M))
+    held = thin.for_products()
+    assert isinstance(held.array, np.ndarray) == (share > 0.1)
+    np.testing.assert_array_equal(held.take(slice(None)), M)
+    monkeypatch.setattr("sepnmf.matrix._sparse.COPIED", 40 * 90 - 1)
+    assert thin.for_products() is thin
 
 
 def test_number_of_threads_changes_nothing():

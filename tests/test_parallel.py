@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import sepnmf
 import sepnmf._kernels
-from sepnmf._parallel import SMALLEST, SingleBLAS, Workers, available_cores
+from sepnmf._parallel import SMALLEST, SingleBLAS, Workers, available_cores, in_threads
 
 N = SMALLEST + 30  # large enough for threads
 
@@ -247,8 +247,12 @@ def with_workers():
         workers.each(lambda block: None)
 
 
+def over_items():
+    in_threads(lambda item, check: check(), range(5), 2)
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in callbacks of ctypes
-@pytest.mark.parametrize("function", [in_a_context, with_workers])
+@pytest.mark.parametrize("function", [in_a_context, with_workers, over_items])
 def test_blas_has_its_threads_back_and_ours_end_whenever_ctrl_c_comes(function):
     """Including the first line of __exit__, and the lines between two libraries."""
     with threadpool_limits(3, user_api="blas"):
@@ -263,6 +267,38 @@ def test_blas_has_its_threads_back_and_ours_end_whenever_ctrl_c_comes(function):
     while _thread._count() > threads:
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4, 20])
+def test_results_are_in_the_order_of_the_items(n_jobs):
+    def task(item, check):
+        time.sleep(0.002 * (7 - item))
+        return item**2
+
+    assert in_threads(task, range(7), n_jobs) == [item**2 for item in range(7)]
+    assert in_threads(task, [], n_jobs) == []
+
+
+@pytest.mark.parametrize("where", ["here", "there"])
+def test_an_error_ends_the_tasks_of_the_other_threads(where):
+    here, both, begun = threading.get_ident(), threading.Barrier(2, timeout=60), []
+
+    def task(item, check):
+        begun.append(item)
+        both.wait()
+        if (threading.get_ident() == here) == (where == "here"):
+            raise KeyError(item)
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            check()
+            time.sleep(0.001)
+        raise AssertionError("it was not told to end")
+
+    threads = _thread._count()
+    with pytest.raises(KeyError):
+        in_threads(task, range(9), 2)
+    assert len(begun) == 2
+    assert _thread._count() == threads
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

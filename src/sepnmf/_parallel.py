@@ -3,12 +3,12 @@
 import os
 import threading
 from _thread import start_new_thread
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from time import sleep
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,9 @@ BLOCK = 108
 # For n × n arrays with fewer rows, waking a thread takes longer than a pass over the array.
 SMALLEST = 200
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
 
 def available_cores() -> int:
     """Number of cores this process may use: its CPU affinity, limited by OMP_NUM_THREADS."""
@@ -29,6 +32,11 @@ def available_cores() -> int:
         cores = os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
+
+
+def number_of_threads(n_jobs: int | None) -> int:
+    """`n_jobs`, or as many as there are cores."""
+    return available_cores() if n_jobs is None else check_count(n_jobs, "n_jobs")
 
 
 @cache  # one thread in a process
@@ -148,7 +156,8 @@ class Workers:
     """Context manager with `n_jobs` threads for work on blocks of the rows or columns of n × n arrays.
 
     By default there are as many threads as cores, and a single one for small n. The threads are started on
-    entry and end on exit; no thread pool is shared between calls or inherited by a forked process.
+    entry and end on exit; no thread pool is shared between calls or inherited by a forked process. `block` is
+    the length of a block, if it is to be another.
 
     Threads and their queues are those of the interpreter, written in C. The conditions behind `threading` and
     `concurrent.futures` may stay locked after Ctrl-C, and whoever waits for them then waits for ever.
@@ -165,11 +174,11 @@ class Workers:
 
     _threads = 0
 
-    def __init__(self, n: int, n_jobs: int | None = None) -> None:
-        jobs = available_cores() if n_jobs is None else check_count(n_jobs, "n_jobs")
-        cuts = [0, n] if n < SMALLEST else [*range(0, n, BLOCK), n]
+    def __init__(self, n: int, n_jobs: int | None = None, block: int | None = None) -> None:
+        size = block or (n if n < SMALLEST else BLOCK)
+        cuts = [*range(0, n, size), n] if n else [0, 0]
         self.blocks = [slice(first, last) for first, last in pairwise(cuts)]
-        self.count = min(jobs, len(self.blocks))
+        self.count = min(number_of_threads(n_jobs), len(self.blocks))
         self.shares = [slice(n * k // self.count, n * (k + 1) // self.count) for k in range(self.count)]
         self.sums, self.total = np.zeros((len(self.blocks), 4)), np.zeros(4)
         self._orders: SimpleQueue[Order | None] = SimpleQueue()
@@ -241,3 +250,46 @@ class Workers:
 
         self.share(some)
         return self.sums.sum(axis=0, out=self.total)
+
+
+class Unwanted(Exception):
+    """What a thread computes is no longer wanted: another one has ended with an exception."""
+
+
+def in_threads(
+    task: Callable[[Item, Callable[[], None]], Result], items: Sequence[Item], n_jobs: int | None
+) -> list[Result]:
+    """Return the results of a task on all items, in their order; each thread takes the next that is left.
+
+    The task is also given a function that it is to call often: it raises an exception after an error or
+    Ctrl-C in another thread, so that threads end soon.
+    """
+    left: SimpleQueue[int] = SimpleQueue()
+    for k in range(len(items)):
+        left.put(k)
+    found: dict[int, Result] = {}
+    ended: list[BaseException] = []
+
+    def check() -> None:
+        if ended:
+            raise Unwanted
+
+    def some(_: int) -> None:
+        try:
+            while True:
+                check()
+                k = left.get_nowait()
+                found[k] = task(items[k], check)
+        except (Empty, Unwanted):
+            return
+        except BaseException as error:
+            ended.append(error)
+            raise
+
+    with Workers(len(items), n_jobs, block=1) as workers:
+        try:
+            workers.share(some)
+        except BaseException as error:
+            ended.append(error)
+            raise
+    return [found[k] for k in range(len(items))]

@@ -18,6 +18,7 @@ simulations. σ² comes from the singular values behind the r-th, and is zero fo
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from sepnmf._kernels import vertices as kernels
 from sepnmf._parallel import Workers
@@ -49,6 +50,34 @@ class Vertices(NamedTuple):
     W: Floats  # m × r
     H: Floats  # n × r, a row for each column of the data
     J: float
+
+
+class Factored:
+    """A positive definite matrix by its Cholesky factor, for all that a step needs of it.
+
+    LAPACK is called as it is: on few columns NumPy's checks take longer than the rest of a step.
+    """
+
+    def __init__(self, Q: Floats) -> None:
+        self.L, wrong = dpotrf(Q, lower=1)
+        if wrong or not np.isfinite(self.L[-1, -1]):
+            raise np.linalg.LinAlgError
+
+    def inverse(self) -> Floats:
+        """Q⁻¹."""
+        half = dpotri(self.L, lower=1)[0]  # its lower triangle
+        full: Floats = half + half.T
+        np.einsum("ii->i", full)[:] *= 0.5
+        return full
+
+    def solve(self, B: Floats) -> Floats:
+        """Q⁻¹B."""
+        found: Floats = dpotrs(self.L, B, lower=1)[0]
+        return found
+
+    def log_determinant(self) -> float:
+        """The logarithm of the determinant."""
+        return 2.0 * float(np.log(np.einsum("ii->i", self.L)).sum())
 
 
 class Descent(NamedTuple):
@@ -137,16 +166,16 @@ class VertexModel:
         owner = np.full(len(H), -1)
         owner[anchors] = np.arange(len(anchors))
         E, w = np.empty(len(H)), self.weights[:, None]
-        Q = (w * H).T @ H
+        vague = float(self.vagueness(len(anchors))[anchors].sum())
+        Q = Factored((w * H).T @ H)
         for _ in range(steps):
             self.work += len(H) * len(anchors) * (len(W) + 4 * len(anchors)) + OVERHEAD
-            G = W.T @ W + self.price * np.linalg.inv(Q)
+            G = W.T @ W + self.price * Q.inverse()
             self.workers.run(kernels.weigh, G, self.Mt @ W, self.squares, owner, H, E)
             weighted = w * H
-            Q, MH = weighted.T @ H, self.Mt.T @ weighted
-            W = np.linalg.solve(Q, MH.T).T.copy()
-            J = self.total - float(np.vdot(W, MH)) + self.price * float(np.linalg.slogdet(Q)[1])
-            J += float(self.vagueness(len(anchors))[anchors].sum())
+            Q, MH = Factored(weighted.T @ H), self.Mt.T @ weighted
+            W = Q.solve(MH.T).T
+            J = self.total - float(np.vdot(W, MH)) + self.price * Q.log_determinant() + vague
             if last - J <= settled * abs(J) or abs(J) <= EXACT * self.total:
                 break
             last = J

@@ -86,7 +86,10 @@ class Problem:
 
     def columns_and_candidates(self) -> tuple[InMemory, InMemory]:
         """The columns to explain and the candidates, without loss where the data are sparse."""
-        return (self.data, self.data) if self.data.cheap_products else (Dense(self.X), Dense(self.choice))
+        if not self.data.cheap_products:
+            return Dense(self.X), Dense(self.choice)
+        columns = self.data.for_products()
+        return columns, columns
 
     def weighted_sample(self) -> tuple[Ints, Floats]:
         """Columns that represent all columns, with weights: the longest and a random sample of the others."""

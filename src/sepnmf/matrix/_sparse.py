@@ -15,6 +15,8 @@ from sepnmf.matrix._lanczos import leading_eigenvectors
 # With a larger share of nonzeros, a matrix of less than 1 GB is decomposed faster as a dense one.
 DENSE_SHARE, DENSE_SIZE = 0.02, 125_000_000
 DENSE_WORK = 2**27  # multiplications of a decomposition that takes less than 0.1 s as a dense one
+# With a larger share of nonzeros, products of columns take less time in a dense copy, of 200 MB at most.
+CROWDED, COPIED = 0.1, 25_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +94,11 @@ class Sparse(Dense):
         if isinstance(other, Sparse):
             return np.asarray((self.array.T @ other.array).toarray())
         return np.asarray(self.array.T @ other)
+
+    def for_products(self) -> Dense:
+        m, n = self.shape
+        is_crowded = self.array.nnz > CROWDED * m * n and m * n <= COPIED
+        return Dense(self.take(slice(None))) if is_crowded else self
 
     def gram(self) -> Floats:
         return np.asarray((self.array @ self.array.T).toarray())

@@ -24,7 +24,7 @@ from sepnmf.methods._screening import normalization, screened
 from sepnmf.selection import Selection, Status, best_first
 from sepnmf.tuning._answers import Answer, Answers, Starts, Stopped
 from sepnmf.tuning._consensus import consensus
-from sepnmf.tuning._starts import GREEDY, greedy_starts, is_short_path, path_start
+from sepnmf.tuning._starts import GREEDY, drawn_seed, greedy_starts, is_short_path, path_start
 
 SMALL_PRODUCT = 2_000_000  # entries; up to here BLAS is kept to one thread
 MANY = 20  # anchors; beyond, and with little noise, one start will do: others take longer than the descent
@@ -236,7 +236,7 @@ def best_answer(problem: Problem, answers: Answers) -> Answer:
     if problem.noise is not None:
         return answers.best_by_descent(starts_with_noise(problem), lambda: path_start(problem))
     names = ("spa", "xray") if problem.X.size > BIG else tuple(GREEDY)
-    starts = greedy_starts(problem.choice, problem.r, problem.rng, names)
+    starts = greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), names)
     if not problem.is_small:
         return consensus(problem, answers, starts)
     if is_short_path(problem.n):
@@ -251,9 +251,10 @@ def starts_with_noise(problem: Problem) -> Starts:
     # In fewer directions than anchors SPA finds no more columns than there are directions.
     is_plain = problem.r > MANY and coordinates is not None and len(coordinates) >= problem.r
     few: tuple[str, ...] = ("spa",) if is_plain else ("snpa", "spa", "xray")
-    starts = greedy_starts(problem.choice, problem.r, problem.rng, few)
+    starts = greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), few)
     if problem.noise.brightness is not None:
-        even = greedy_starts(problem.choice / problem.noise.brightness, problem.r, problem.rng, few)
+        columns = problem.choice / problem.noise.brightness
+        even = greedy_starts(columns, problem.r, drawn_seed(problem.rng), few)
         starts |= {f"{name} on even lengths": anchors for name, anchors in even.items()}
     return starts
 

@@ -1,6 +1,7 @@
 """Representatives of many columns: means of clusters, weighted by the numbers of their members."""
 
 import heapq
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,11 @@ from sepnmf._typing import Floats, Ints
 POWER_STEPS, CUT_STEPS = 4, 4
 
 
-def bisecting_clusters(X: Floats, k: int) -> Ints:
+def bisecting_clusters(X: Floats, k: int, check: Callable[[], None] = lambda: None) -> Ints:
     """Labels of k clusters of the columns of X, or fewer where columns coincide; deterministic.
 
     The cluster with the largest sum of squared distances from its mean is split in two along its main axis,
-    where two-means cuts it, until there are k.
+    where two-means cuts it, until there are k. `check` is called before each split, to stop by an exception.
     """
     points = np.ascontiguousarray(X.T)
     heap: list[tuple[float, int, Ints]] = []
@@ -26,6 +27,7 @@ def bisecting_clusters(X: Floats, k: int) -> Ints:
 
     add(np.arange(len(points)))
     while len(heap) < k:
+        check()
         spread, _, members = heap[0]
         upper = halves(centred(points[members])) if spread < 0 else None
         if upper is None:

@@ -5,17 +5,24 @@ answer then depends on how the columns are grouped: so they are grouped several 
 around a given one, on random parts of the columns.
 """
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 
 from sepnmf._descent import Exchanged, Problem, exchange_anchors, residual
+from sepnmf._parallel import in_threads, number_of_threads
 from sepnmf._typing import Floats, Ints
 from sepnmf.matrix import Dense
 from sepnmf.tuning._answers import Answer, Answers, Starts, as_set
 from sepnmf.tuning._clusters import bisecting_clusters, cluster_means
-from sepnmf.tuning._starts import greedy_starts
+from sepnmf.tuning._starts import drawn_seed, greedy_starts
 
 CLUSTERS, PER_ANCHOR = 100, 25  # clusters at first, or so many for every anchor
 SPREAD = (0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.45, 1.6)  # numbers of clusters in a consensus, times that
+HELD = 20_000_000  # entries of the parts that are grouped at the same time, in threads
+
+Check = Callable[[], None]  # raises an exception if the answer is no longer wanted
 
 
 def consensus(problem: Problem, answers: Answers, starts: Starts) -> Answer:
@@ -46,37 +53,61 @@ def best_start(problem: Problem, answers: Answers, starts: Starts) -> Answer:
     return min(tried, key=lambda answer: answer.residual)
 
 
+class Draw(NamedTuple):
+    """What is drawn for an answer on clusters, beforehand: whatever the threads do, it is the same."""
+
+    k: int  # clusters
+    part: Ints  # columns that are grouped: a random four fifths
+    seed: int  # of greedy methods
+
+
 def consensus_anchors(problem: Problem, k: int) -> Ints | None:
     """The most central of the answers on about k clusters; None if there is no answer."""
-    found = [on_clusters(problem, int(f * k)) for f in SPREAD]
+    draws = [drawn(problem, int(f * k)) for f in SPREAD]
+    entries = len(problem.choice) * len(draws[0].part)
+    n_jobs = min(number_of_threads(problem.n_jobs), max(HELD // entries, 1))
+    of_each = problem.n_jobs if n_jobs == 1 else 1
+
+    def answer(draw: Draw, check: Check) -> Ints | None:
+        return on_clusters(problem.choice, problem.r, draw, of_each, check)
+
+    # The last, with the most clusters, take longest: they come first.
+    found = in_threads(answer, draws[::-1], n_jobs)[::-1]
     return most_central(problem.X, [anchors for anchors in found if anchors is not None])
 
 
-def on_clusters(problem: Problem, k: int) -> Ints | None:
-    """The columns nearest to the best of k cluster means, of a random four fifths of the columns.
+def drawn(problem: Problem, k: int) -> Draw:
+    """What is drawn for an answer on k clusters, of which there are at least twice as many as anchors."""
+    part = np.sort(problem.rng.choice(problem.n, 4 * problem.n // 5, replace=False))
+    return Draw(max(k, 2 * problem.r), part, drawn_seed(problem.rng))
+
+
+def on_clusters(choice: Floats, r: int, draw: Draw, n_jobs: int | None, check: Check) -> Ints | None:
+    """The columns nearest to the best r of the cluster means.
 
     None if no greedy method finds r distinct means.
     """
-    part = np.sort(problem.rng.choice(problem.n, 4 * problem.n // 5, replace=False))
-    X = problem.choice[:, part]
-    labels = bisecting_clusters(X, max(k, 2 * problem.r))
+    X = choice[:, draw.part]
+    labels = bisecting_clusters(X, draw.k, check)
     means, sizes = cluster_means(X, labels)
     try:
-        starts = greedy_starts(means, problem.r, problem.rng)
+        starts = greedy_starts(means, r, draw.seed)
     except ValueError:
         return None
-    best = best_exchanged(means, sizes, starts, problem.n_jobs)
-    return np.array([part[nearest_member(X, labels, means, cluster)] for cluster in best.anchors])
+    best = best_exchanged(means, sizes, starts, n_jobs, check)
+    return np.array([draw.part[nearest_member(X, labels, means, cluster)] for cluster in best.anchors])
 
 
-def best_exchanged(means: Floats, sizes: Floats, starts: Starts, n_jobs: int | None) -> Exchanged:
+def best_exchanged(
+    means: Floats, sizes: Floats, starts: Starts, n_jobs: int | None, check: Check
+) -> Exchanged:
     """The best of the descents from all starts, on the residual of the means weighted by their sizes."""
     products, columns = means.T @ means, Dense(means)
-    different = {as_set(start): start for start in starts.values()}.values()
-    return min(
-        (exchange_anchors(columns, columns, s, sizes, products=products, n_jobs=n_jobs) for s in different),
-        key=lambda answer: answer.residual,
-    )
+    answers = []
+    for start in {as_set(start): start for start in starts.values()}.values():
+        check()
+        answers.append(exchange_anchors(columns, columns, start, sizes, products=products, n_jobs=n_jobs))
+    return min(answers, key=lambda answer: answer.residual)
 
 
 def nearest_member(X: Floats, labels: Ints, means: Floats, cluster: int) -> int:

@@ -8,7 +8,7 @@ from sepnmf._validation import check_generator
 from sepnmf.least_squares import misfits_from_products
 from sepnmf.matrix import Dense, InMemory
 from sepnmf.tuning._clusters import bisecting_clusters, cluster_means
-from sepnmf.tuning._starts import greedy_starts
+from sepnmf.tuning._starts import drawn_seed, greedy_starts
 
 CLUSTERS = 200  # representatives, if there are more than twice as many columns
 
@@ -26,7 +26,7 @@ def residual_curve(data: InMemory, most: int, random_state: Seed, n_jobs: int | 
     last: Ints = np.empty(0, np.intp)
     for r in range(1, min(most, *C.shape) + 1):
         try:
-            starts = list(greedy_starts(C, r, rng, ("spa", "xray", "snpa")).values())
+            starts = list(greedy_starts(C, r, drawn_seed(rng), ("spa", "xray", "snpa")).values())
         except ValueError:
             break  # fewer columns explain everything
         if r > 1:

@@ -23,14 +23,16 @@ GREEDY: dict[str, Callable[[Floats, int, int], Ints]] = {
 }
 
 
-def greedy_starts(
-    X: Floats, r: int, rng: np.random.Generator, names: tuple[str, ...] = tuple(GREEDY)
-) -> dict[str, Ints]:
+def drawn_seed(rng: np.random.Generator) -> int:
+    """A seed for the greedy methods that draw directions."""
+    return int(rng.integers(2**31))
+
+
+def greedy_starts(X: Floats, r: int, seed: int, names: tuple[str, ...] = tuple(GREEDY)) -> dict[str, Ints]:
     """Answers of greedy methods on the columns of X, by name, of those that find r distinct columns.
 
     Raises the first method's ValueError if none does.
     """
-    seed = int(rng.integers(2**31))
     found, errors = {}, []
     for name in names:
         try:
