@@ -6,9 +6,12 @@ from scipy import stats
 
 import sepnmf
 from sepnmf._descent import Problem
+from sepnmf._descent import _lagged as lagged
+from sepnmf._descent import _neighbours as neighbours
 from sepnmf._descent import _noise_models as models
 from sepnmf._descent import _whitening as whitening
 from sepnmf._descent._criterion import vertex_model
+from sepnmf.datasets import make_family
 from sepnmf.matrix import Dense
 
 
@@ -237,3 +240,163 @@ def test_entries_far_out_are_moved_to_twice_the_standard_deviation():
     assert kept.max() == -kept.min() == pytest.approx(2.0, rel=0.03)
     inside = np.abs(residual) < 1.9
     np.testing.assert_array_equal(kept[inside], residual[inside])
+
+
+# Correlated rows ---------------------------------------------------------------------------------------
+
+
+def autoregressive(shape, lag, rng):
+    """Stationary noise of variance one whose rows have this correlation with the row above."""
+    N = rng.standard_normal(shape)
+    for i in range(1, shape[0]):
+        N[i] = lag * N[i - 1] + np.sqrt(1 - lag**2) * N[i]
+    return N
+
+
+@pytest.mark.parametrize("lag", [-0.6, 0.0, 0.8])
+def test_rows_without_lag_are_the_inverse_of_the_cholesky_factor_times_the_rows(lag):
+    """The covariance of the noise is φ^|i − j|; its Cholesky factor makes it of white noise."""
+    m = 7
+    covariance = lag ** np.abs(np.subtract.outer(np.arange(m), np.arange(m)))
+    M = np.random.default_rng(0).standard_normal((m, 4))
+    given = M.copy()
+    white = np.linalg.solve(np.linalg.cholesky(covariance), M)
+    # The first row of the factor has length one, the others √(1 − φ²).
+    np.testing.assert_allclose(lagged.without_lag(M, lag), np.sqrt(1 - lag**2) * white, atol=1e-12)
+    np.testing.assert_allclose(lagged.with_lag(lagged.without_lag(M, lag), lag), M, atol=1e-12)
+    np.testing.assert_array_equal(M, given)
+
+
+def test_remaining_lag_is_zero_for_white_noise_in_whatever_directions_are_left():
+    rng = np.random.default_rng(1)
+    U, _ = np.linalg.qr(np.cumsum(rng.standard_normal((40, 6)), axis=0))  # smooth directions
+    N = rng.standard_normal((40, 5000))
+    assert lagged.remaining_lag(N - U @ (U.T @ N), U) == pytest.approx(0.0, abs=0.01)
+    N = autoregressive((40, 5000), 0.5, rng)
+    assert lagged.remaining_lag(N, np.zeros((40, 0))) == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize(("lag", "kind"), [(0.8, "white"), (-0.5, "white"), (0.8, "rows")])
+def test_correlation_of_rows_is_found_and_removed(lag, kind):
+    rng, M = mixtures(7)
+    size = 0.1 * np.sqrt(np.mean(M**2)) * (20 ** rng.random((60, 1)) if kind == "rows" else 1.0)
+    M = M + size * autoregressive(M.shape, lag, rng)
+    found = models.whitened(M, 6, "auto", np.random.default_rng(0))
+    assert found.label.endswith(", correlated rows")
+    assert found.lag == pytest.approx(lag, abs=0.1 if kind == "rows" else 0.03)
+    assert found.structure < models.STRUCTURE
+
+
+def test_rows_that_are_not_correlated_have_no_lag():
+    for seed in range(5):
+        M, _, _ = noisy("rows", seed)
+        assert models.whitened(M, 6, "auto", np.random.default_rng(0)).lag == 0.0
+
+
+def test_likelihood_of_correlated_rows_is_that_of_scipy():
+    """A fit of rank 0 has no directions: BIC is the normal density of the columns, less its price."""
+    rng = np.random.default_rng(2)
+    M = 3.0 * autoregressive((8, 400), 0.6, rng)
+    fit = models.rank_fit(M, 1, models.Kind("white", lagged=True))
+    lag, residual = fit.lag, lagged.with_lag(fit.residual, fit.lag)
+    variance = float(np.mean(fit.residual**2)) / (1 - lag**2)
+    covariance = variance * lag ** np.abs(np.subtract.outer(np.arange(8), np.arange(8)))
+    want = stats.multivariate_normal.logpdf(residual.T, np.zeros(8), covariance).sum()
+    assert models.bic(fit) == pytest.approx(want - 0.5 * np.log(M.size), rel=1e-6)
+
+
+def test_auto_finds_anchors_and_vertices_under_correlated_noise():
+    instance = make_family("correlated", 0.2, 3)
+    sel = sepnmf.select(instance.M, 6, negative="allow")
+    assert sel.history["noise"][0].endswith("correlated rows")
+    assert instance.share_found(sel.anchors) == 1
+    assert instance.share_found(sepnmf.select(instance.M, 6, negative="allow", noise="none").anchors) < 1
+    order = [next(k for k, near in enumerate(instance.accepted) if a in near) for a in sel.anchors]
+    true = instance.vertices[:, order]
+    error = np.linalg.norm(sel.vertices - true)
+    assert error < 0.7 * np.linalg.norm(instance.M[:, sel.anchors] - true)
+    # The standard errors are of the size of the errors; those of white noise would be 1.7 times too small.
+    assert 0.7 < np.sqrt(np.mean(((sel.vertices - true) / sel.spread) ** 2)) < 2
+
+
+# Lengths of their own ----------------------------------------------------------------------------------
+
+
+def test_lengths_are_free_only_if_weights_do_not_sum_to_one():
+    for seed in range(5):
+        rng, M = mixtures(seed)
+        lengths = rng.uniform(0.2, 1, M.shape[1])
+        for size in (0.0, 0.01, 0.1):
+            N = size * np.sqrt(np.mean(M**2)) * rng.standard_normal(M.shape)
+            assert whitening.Leading.of(Dense(M + N), 6, rng).free_lengths(6) is None
+            found = whitening.Leading.of(Dense(M * lengths + N), 6, rng).free_lengths(6)
+            along = np.linalg.svd(M * lengths + N, full_matrices=False)[2][0]
+            np.testing.assert_allclose(found, along / along.mean(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["shaded", "free_sums"])
+def test_long_mixtures_are_not_preferred_to_short_anchors(family):
+    found = []
+    for seed in range(4):
+        instance = make_family(family, 0.05, seed)
+        found.append(instance.share_found(sepnmf.select(instance.M, 6, negative="allow").anchors))
+    assert np.mean(found) > 0.9
+
+
+def test_a_descent_that_gains_what_chance_gives_is_not_followed():
+    kept = 0
+    for seed in range(6):
+        M = make_family("shaded", 0.2, seed).M
+        sel = sepnmf.select(M, 6, negative="allow")
+        before, after = sel.history["before"], sel.history["after"]
+        best = np.argmin(before)
+        noise = whitening.Leading.of(Dense(M), 6, np.random.default_rng(0)).with_lengths(6)
+        chance = 0.5 * 400 * noise.variance / np.sum(noise.coordinates**2)
+        if sel.history["start"][-1].endswith(", kept"):
+            kept += 1
+            assert sel.history["start"][-1] == f"{sel.history['start'][best]}, kept"
+            assert after[-1] == before[best]
+            assert 0 < before[best] - after.min() <= chance
+        elif after.min() < before[best]:
+            assert before[best] - after.min() > chance
+    assert kept > 0
+
+
+# Independent columns -----------------------------------------------------------------------------------
+
+
+def test_likeness_of_neighbours_is_that_of_a_plain_loop():
+    rng = np.random.default_rng(3)
+    M = rng.random((20, 4)) @ rng.random((4, 60)) + 0.1 * rng.random((20, 60))
+    U, s, Vt = np.linalg.svd(M, full_matrices=False)
+    C, R = s[:4, None] * Vt[:4], (U[:, 4:] * s[4:]) @ Vt[4:]
+    cosine = []
+    for j in range(60):
+        angles = [C[:, j] @ C[:, k] / np.linalg.norm(C[:, j]) / np.linalg.norm(C[:, k]) for k in range(60)]
+        angles[j] = -2
+        k = int(np.argmax(angles))
+        cosine.append(R[:, j] @ R[:, k] / np.linalg.norm(R[:, j]) / np.linalg.norm(R[:, k]))
+    assert neighbours.likeness_of_neighbours(M, 4) == pytest.approx(np.mean(cosine), abs=1e-6)
+
+
+def test_misfit_that_depends_on_the_mixture_is_told_from_noise():
+    rng, M = mixtures(8)
+    bent = M + 0.5 * (M - M.mean()) ** 2  # what is left is a function of the mixture
+    assert not neighbours.has_independent_columns(np.repeat(bent, 2, axis=1), 6, rng)
+    structured = rng.standard_normal((60, 20)) @ rng.standard_normal((20, 300))
+    assert neighbours.has_independent_columns(M + 0.01 * structured, 6, rng)
+    assert not neighbours.has_independent_columns(M[:, :40], 6, rng)  # too few to tell
+
+
+def test_bilinear_mixtures_have_independent_columns_and_their_anchors_are_found():
+    instance = make_family("bilinear", 1.0, 1)
+    sel = sepnmf.select(instance.M, 5, negative="allow")
+    assert sel.history["noise"][0] == "independent columns"
+    assert instance.share_found(sel.anchors) == 1
+    assert instance.share_found(sepnmf.select(instance.M, 5, negative="allow", noise="none").anchors) < 1
+
+
+def test_fewer_anchors_than_vertices_are_chosen_by_their_fit():
+    """Directions that are left may be further vertices: these are no noise."""
+    M = make_family("white", 0.15, 0).M
+    assert sepnmf.select(M, 4, negative="allow").history["noise"][0] == "none"

@@ -11,7 +11,8 @@ the weights, not which columns are vertices.
               which differs by row and by column
 
 Any of them may have heavy tails. Entries that a fit of rank r misses by more than twice the standard
-deviation are then moved to that distance, again and again until the fit settles (Huber's loss).
+deviation are then moved to that distance, again and again until the fit settles (Huber's loss). Or the noise
+may be correlated between neighbouring rows (`_lagged.py`), which is tried where the residual is.
 
 A model is judged by what an unconstrained fit of rank r leaves of the scaled data: first by the likelihood,
 normal or Student's, with a price for estimated parameters (BIC); then by whether what is left is noise at
@@ -20,11 +21,12 @@ residual with random signs, there is structure in it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from sepnmf._descent._lagged import combined, remaining_lag, without_lag
 from sepnmf._typing import Floats
 from sepnmf._validation import check_choice
 
@@ -40,6 +42,7 @@ STRUCTURE = 1.15  # times the largest singular value under random signs: beyond,
 HOPELESS = 1.8  # the same, beyond which other kinds of noise are not tried
 ZEROS = 0.1  # share of zeros; beyond, the data are discrete, and tails are not judged
 STEPS, HEAVY_STEPS = 8, 25  # most steps of a fit
+LAGGED = 6.0  # standard errors of the correlation of neighbouring rows, beyond which it is taken for real
 SETTLED = 1e-3  # relative change of scales and of moved entries at which a fit ends
 
 
@@ -57,15 +60,16 @@ class Kind:
     rows: bool = False  # a is estimated
     columns: bool = False  # b is estimated
     heavy: bool = False
+    lagged: bool = False  # correlated between neighbouring rows
 
     @property
     def label(self) -> str:
         """The name, as in the history of `auto`."""
-        return f"{self.name}, heavy-tailed" if self.heavy else self.name
+        return self.name + ", heavy-tailed" * self.heavy + ", correlated rows" * self.lagged
 
     def n_parameters(self, m: int, n: int) -> int:
         """Number of estimated parameters, besides those that all kinds have."""
-        return self.rows * (m - 1) + self.columns * (n - 1) + self.heavy
+        return self.rows * (m - 1) + self.columns * (n - 1) + self.heavy + self.lagged
 
 
 KINDS = tuple(
@@ -87,6 +91,8 @@ class RankFit(NamedTuple):
     kind: Kind
     rows: Floats  # a
     columns: Floats  # b
+    lag: float  # correlation of neighbouring rows of the noise, which the scaled data are freed from
+    directions: Floats  # orthonormal, r of them
     low_rank: Floats  # of the scaled data
     residual: Floats  # of the scaled data
     kept: Floats  # the residual, with entries moved if tails are heavy
@@ -106,6 +112,7 @@ class Whitened(NamedTuple):
     structure: float  # the largest singular value of the residual, relative to that with random signs
     rows: Floats  # what the rows were divided by
     columns: Floats  # and the columns
+    lag: float  # see `_lagged.py`; 0 if the rows are not correlated
     brightness: Floats | None  # lengths that columns owe to the division; None if they owe it none
     sizes: Floats | None  # of the noise in the columns, relative to the mean; None if they are the same
 
@@ -124,6 +131,9 @@ def whitened(M: Floats, r: int, noise: str, rng: np.random.Generator) -> Whitene
         return None
     asked = [kind for kind in KINDS if is_asked(kind, noise, few)]
     light = ranked_fits(few, r, [kind for kind in asked if not kind.heavy])
+    if noise == "auto" and len(few) == m and is_lagged(light[0]):  # a sample of rows has no neighbours
+        lagged = replace(light[0].kind, lagged=True)
+        asked, light = [*asked, lagged], ranked_fits(few, r, [*(fit.kind for fit in light), lagged], light)
     if noise == "auto" and structure_left(light[0].kept, r, rng) > HOPELESS:
         return None
     for fit in ranked_fits(few, r, asked, light):
@@ -138,7 +148,7 @@ def whitened(M: Floats, r: int, noise: str, rng: np.random.Generator) -> Whitene
                 data, columns = data * sizes, lengths
                 sizes = sizes / np.sqrt(np.mean(sizes**2))
             brightness = 1 / columns if fit.kind.columns else None
-            return Whitened(data, fit.kind.label, structure, best.rows, columns, brightness, sizes)
+            return Whitened(data, fit.kind.label, structure, best.rows, columns, best.lag, brightness, sizes)
     return None
 
 
@@ -161,9 +171,11 @@ def is_asked(kind: Kind, noise: str, M: Floats) -> bool:
 
 def rank_fit(M: Floats, r: int, kind: Kind) -> RankFit:
     """Fit rank r and the scales of this kind of noise, in turn."""
+    lag = 0.0
     a: Floats = np.ones(len(M))
     b: Floats = floored(np.sqrt(np.einsum("ij,ij->j", M, M))) ** kind.power
-    Z = Y = M / b
+    Z: Floats = M / b
+    Y = Z
     U = leading_left(Y, r)
     for _ in range(HEAVY_STEPS if kind.heavy else STEPS):
         U = leading_left(Y, r, U)
@@ -171,17 +183,23 @@ def rank_fit(M: Floats, r: int, kind: Kind) -> RankFit:
         L = U @ C
         kept = moved(Z - L) if kind.heavy else Z - L
         v, w = scales(kept, U, C, kind)
-        a, b = floored(a * v), floored(b * w)
-        Z = M / a[:, None] / b
+        remaining = remaining_lag(kept, U) if kind.lagged else 0.0
+        a, b, lag = floored(a * v), floored(b * w), combined(lag, remaining)
+        Z = without_lag(M / a[:, None] / b, lag)
         last, Y = Y, ((L + kept) / v[:, None] / w if kind.heavy else Z)
-        change = max(float(np.abs(v - 1).max()), float(np.abs(w - 1).max()))
+        change = max(float(np.abs(v - 1).max()), float(np.abs(w - 1).max()), abs(remaining))
         if kind.heavy:
             change = max(change, float(np.linalg.norm(Y - last) / np.linalg.norm(last)))
         if change <= SETTLED:
             break
     U = leading_left(Y, r, U)
     L = U @ (U.T @ Y)
-    return RankFit(kind, a, b, L, Z - L, moved(Z - L) if kind.heavy else Z - L)
+    return RankFit(kind, a, b, lag, U, L, Z - L, moved(Z - L) if kind.heavy else Z - L)
+
+
+def is_lagged(fit: RankFit) -> bool:
+    """Whether neighbouring rows of what a fit leaves are correlated by more than noise can be."""
+    return bool(abs(remaining_lag(fit.residual, fit.directions)) * np.sqrt(fit.residual.size) > LAGGED)
 
 
 def scales(kept: Floats, U: Floats, C: Floats, kind: Kind) -> tuple[Floats, Floats]:
@@ -239,6 +257,7 @@ def bic(fit: RankFit) -> float:
     """The log-likelihood of what the fit leaves, less the price of its parameters."""
     m, n = fit.residual.shape
     jacobian = n * float(np.log(fit.rows).sum()) + m * float(np.log(fit.columns).sum())
+    jacobian -= 0.5 * n * float(np.log1p(-(fit.lag**2)))
     value = student(fit.residual) if fit.kind.heavy else normal(fit.residual)
     return float(value - jacobian - 0.5 * fit.kind.n_parameters(m, n) * np.log(m * n))
 

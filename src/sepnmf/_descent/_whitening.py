@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sepnmf._descent._neighbours import has_independent_columns
 from sepnmf._descent._noise import white_rank
 from sepnmf._descent._noise_models import whitened
 from sepnmf._typing import Floats
@@ -16,15 +17,20 @@ FEW = 500  # rows or columns; up to here products of all of them cost little
 OVERSAMPLING, POWER_STEPS = 10, 4  # of the randomised decomposition
 SHARP = 4.0  # times the largest squared singular value of the noise, beyond which directions are known well
 KNOWN = 2.0  # the same, beyond which fewer directions than anchors are kept
+DISTINCT = 8.0  # ratio of squared singular values, below which there may be more vertices than anchors
 NOISE_ALONE = 0.01  # probability that noise leaves so much of some column, below which there is more in it
+UNEVEN = 0.01  # mean squared deviation of the lengths of columns from one, beyond which they are free
+BEYOND_NOISE = 4.0  # times what noise leaves, which the deviation must exceed too
+DARK = 0.01  # of the median; lengths are at least this
 ROUNDING = 1e-13  # of ‖M‖²_F, below which nothing is left by the leading part
 
 
 class Noisy(NamedTuple):
     """What is known about the noise of data in which it is white.
 
-    The data were divided by `rows` and `columns`. If that made columns differ in length which did not before,
-    `brightness` has these lengths. All three are None if the data are as they were.
+    The data were divided by `rows` and `columns` (None if they were not), and then freed from a `lag` between
+    rows. `brightness` has the lengths of the columns if these say nothing about the mixture: because
+    of that division, or because the weights of mixtures do not sum to one.
     """
 
     variance: float
@@ -32,9 +38,15 @@ class Noisy(NamedTuple):
     structure: float = np.nan  # see `structure_left`; NaN if it was not needed
     rows: Floats | None = None
     columns: Floats | None = None
+    lag: float = 0.0
     brightness: Floats | None = None
     sizes: Floats | None = None  # of the noise in the columns, relative to the mean, where they differ
     coordinates: Floats | None = None  # along r leading directions or fewer; None if all rows are used
+
+    @property
+    def has_free_lengths(self) -> bool:
+        """Whether the columns have lengths of their own, and not because their noise was estimated."""
+        return self.brightness is not None and not self.kind.startswith("columns")
 
 
 def with_white_noise(
@@ -48,14 +60,17 @@ def with_white_noise(
         return data, None
     spectrum = Leading.of(data, r, rng)
     if noise == "white" or (noise == "auto" and spectrum.white_rank() <= r):
-        return data, spectrum.as_noise(r)
+        return data, spectrum.with_lengths(r)
     m, n = data.shape
     is_open = models or noise != "auto"
     if not is_open or m * n > MODELLED or m != data.height:  # the last have coordinates for rows
         return data, None
-    found = whitened(data.take(slice(None)), r, noise, rng)
+    M = data.take(slice(None))
+    found = whitened(M, r, noise, rng)
     if found is None:
-        return data, None
+        if noise != "auto" or not spectrum.is_distinct(r) or not has_independent_columns(M, r, rng):
+            return data, None
+        return data, spectrum.with_lengths(r)._replace(kind="independent columns")
     data = Dense(found.data)
     white = measured_noise(data, r, rng, found.brightness)
     return data, white._replace(
@@ -63,15 +78,14 @@ def with_white_noise(
         structure=found.structure,
         rows=found.rows,
         columns=found.columns,
+        lag=found.lag,
         sizes=found.sizes,
     )
 
 
 def measured_noise(data: InMemory, r: int, rng: np.random.Generator, brightness: Floats | None) -> Noisy:
     """Return what is known about the noise of data in which it is white, with columns of this brightness."""
-    # Columns of which nothing is known but noise must not matter where there is only noise.
-    white = Leading.of(data, r, rng).as_noise(r, compress=brightness is not None)
-    return white._replace(brightness=brightness)
+    return Leading.of(data, r, rng).with_lengths(r, brightness)
 
 
 class Leading(NamedTuple):
@@ -104,6 +118,40 @@ class Leading(NamedTuple):
     def white_rank(self) -> int:
         """The number of directions that leave what looks like white noise."""
         return white_rank(self.squares, *self.shape, self.total)[0]
+
+    def is_distinct(self, r: int) -> bool:
+        """Whether the r leading directions are not the first of more that are like them."""
+        return len(self.squares) > r and bool(self.squares[r - 1] > DISTINCT * self.squares[r])
+
+    def with_lengths(self, r: int, brightness: Floats | None = None) -> Noisy:
+        """What is known about white noise, and the lengths of columns that the mixture does not set.
+
+        A known `brightness` is kept.
+        """
+        if brightness is None:
+            brightness = self.free_lengths(r)
+        # Columns of which nothing is known but noise must not matter where there is only noise.
+        return self.as_noise(r, compress=brightness is not None)._replace(brightness=brightness)
+
+    def free_lengths(self, r: int) -> Floats | None:
+        """Lengths of the columns along the leading direction, if weights of mixtures do not sum to one.
+
+        If they do, the columns lie in a hyperplane: a combination of the rows is one in every column. What is
+        left of the ones without the leading directions says how far they are from that, relative to one, and
+        to what noise leaves.
+        """
+        n = self.shape[1]
+        ones = self.vectors[:r].sum(axis=1) ** 2
+        left = 1 - float(ones.sum()) / n
+        variance = self.as_noise(r).variance
+        by_noise = variance * float(
+            (ones / np.maximum(self.squares[: len(ones)], np.finfo(float).tiny)).sum()
+        )
+        if left <= max(UNEVEN, BEYOND_NOISE * by_noise):
+            return None
+        lengths = np.abs(self.vectors[0])
+        lengths = np.maximum(lengths, DARK * float(np.median(lengths)))
+        return np.asarray(lengths / lengths.mean())
 
     def as_noise(self, r: int, *, compress: bool = False) -> Noisy:
         """What is known about white noise in the data; `compress` takes coordinates even of small data."""

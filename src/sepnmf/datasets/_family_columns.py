@@ -189,3 +189,72 @@ def bilinear(level: float, rng: Rng, m: int = 100, n: int = 300, r: int = 5) -> 
     strength = level * rng.random((len(i), n))
     M = W @ H + (W[:, i] * W[:, j]) @ (strength * H[i] * H[j])
     return Columns(gaussian(M, 0.01, rng), W)
+
+
+def shaded(level: float, rng: Rng, m: int = 60, n: int = 400, r: int = 6) -> Columns:
+    """Columns of different lengths, and noise that does not depend on these."""
+    W = random_anchors(m, r, rng)
+    return Columns(gaussian(mixed(W, n, rng) * rng.uniform(0.2, 1, n), level, rng), W)
+
+
+def free_sums(level: float, rng: Rng, m: int = 60, n: int = 300, r: int = 6) -> Columns:
+    """Exponential weights, whose sums differ: mixtures are longer than the anchors."""
+    W = random_anchors(m, r, rng)
+    H = np.hstack([np.eye(r), rng.exponential(1, (r, n - r))])
+    return Columns(gaussian(W @ H, level, rng), W)
+
+
+def correlated(level: float, rng: Rng, m: int = 60, n: int = 300, r: int = 6) -> Columns:
+    """Noise in which neighbouring rows have a correlation of 0.8."""
+    W = random_anchors(m, r, rng)
+    M = mixed(W, n, rng)
+    N = rng.standard_normal(M.shape)
+    for i in range(1, m):
+        N[i] = 0.8 * N[i - 1] + 0.6 * N[i]
+    return Columns(M + level * np.linalg.norm(M) / np.linalg.norm(N) * N, W)
+
+
+def variability(level: float, rng: Rng, m: int = 100, n: int = 400, r: int = 5) -> Columns:
+    """Smooth spectra that differ a little from column to column, and white noise of 0.3 %."""
+    W = smooth_spectra(m, r, rng)
+    H = np.hstack([np.eye(r), rng.dirichlet(np.ones(r), size=n - r).T])
+    waves = np.cos(np.pi * np.linspace(0, 1, m)[:, None] * np.arange(4)) / np.arange(1, 5)
+    change = np.einsum("ik,krj->irj", waves, rng.standard_normal((4, r, n)))
+    M = np.einsum("ir,irj,rj->ij", W, 1 + level * change, H)
+    return Columns(gaussian(M, 0.003, rng), W)
+
+
+def speckle(level: float, rng: Rng, m: int = 60, n: int = 300, r: int = 6) -> Columns:
+    """Entries multiplied by gamma variates of mean one."""
+    W = random_anchors(m, r, rng)
+    M = mixed(W, n, rng)
+    return Columns(M * rng.gamma(level**-2, level**2, M.shape) if level > 0 else M, W)
+
+
+def rare(level: float, rng: Rng, m: int = 60, n: int = 600, r: int = 6) -> Columns:
+    """A vertex that only three in a hundred mixtures have a part of."""
+    W = random_anchors(m, r, rng)
+    H = rng.dirichlet(np.ones(r), size=n).T
+    H[0, rng.random(n) >= 0.03] = 0
+    H[:, :r] = np.eye(r)
+    return Columns(gaussian(W @ (H / H.sum(axis=0)), level, rng), W)
+
+
+def sensor(level: float, rng: Rng, m: int = 100, n: int = 400, r: int = 5) -> Columns:
+    """Smooth spectra under varying light; noise of the sensor and of the light, by band."""
+    W = smooth_spectra(m, r, rng)
+    M = mixed(W, n, rng) * rng.uniform(0.2, 1, n)
+    size = np.sqrt(0.2 * M.mean() ** 2 + M * M.mean()) * rng.lognormal(0, 0.3, (m, 1))
+    return Columns(M + level * size * rng.standard_normal(M.shape), W)
+
+
+def pairs(level: float, rng: Rng, m: int = 60, n: int = 300, r: int = 6) -> Columns:
+    """Mixtures of two vertices each."""
+    W = random_anchors(m, r, rng)
+    H = np.zeros((r, n))
+    H[:, :r] = np.eye(r)
+    for j in range(r, n):
+        i, k = rng.choice(r, 2, replace=False)
+        H[i, j] = rng.random()
+        H[k, j] = 1 - H[i, j]
+    return Columns(gaussian(W @ H, level, rng), W)

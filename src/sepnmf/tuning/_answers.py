@@ -55,6 +55,7 @@ class Answers:
         self.problem = problem
         self.callback = callback
         self.found: list[Answer] = []
+        self.starts: Starts = {}  # that a descent was made from
 
     def __len__(self) -> int:
         return len(self.found)
@@ -72,10 +73,22 @@ class Answers:
         best.residual = residual(self.problem, best.anchors)
         return best
 
+    def unless_by_chance(self, best: Answer, gain: float) -> Answer:
+        """The best answer, or the best start if the descent gained no more than this over it."""
+        start = min(self.found, key=lambda answer: answer.improved.before)
+        if start.improved.before - best.improved.after > gain:
+            return best
+        if start.improved.n_exchanges == 0:
+            return start
+        value, anchors = start.improved.before, self.starts[start.start]
+        kept = Improved(start.improved.criterion, value, value, 0, anchors, settled=True)
+        return self.add(f"{start.start}, kept", kept, residual(self.problem, anchors))
+
     def descended(self, improve: Improve, starts: Starts) -> list[Answer]:
         """The answer from each start; equal starts descend once."""
         known: dict[frozenset[int], Improved] = {}
         answers = []
+        self.starts |= starts
         for name, start in starts.items():
             if as_set(start) not in known:
                 known[as_set(start)] = improve(start)

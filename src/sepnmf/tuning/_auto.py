@@ -28,6 +28,9 @@ from sepnmf.tuning._starts import GREEDY, drawn_seed, greedy_starts, is_short_pa
 
 SMALL_PRODUCT = 2_000_000  # entries; up to here BLAS is kept to one thread
 MANY = 20  # anchors; beyond, and with little noise, one start will do: others take longer than the descent
+# Times the variance of the noise, for every column: what a descent gains by chance if lengths are free. Short
+# columns are anchors that hardly tie the vertices, which then follow the noise of all columns.
+BY_CHANCE = 0.5
 BIG = 20_000_000  # entries; beyond, only the starts that hold no copy of the data
 
 
@@ -113,10 +116,14 @@ def auto(
 
     - **noise**: anchors are as noisy as the other columns, and fitting them exactly rewards the noisiest. The
       criterion is the likelihood of the anchors, which takes this into account. The kind of noise is chosen
-      among white, by column, by row, and by both as in counts, each with normal or heavy tails; rows and
-      columns are divided by its standard deviation, which leaves the anchors the same.
-    - **misfit** (measured spectra, images, words: what is left has structure): the criterion is the residual
-      of nonnegative least squares of all columns on the anchors.
+      among white, by column, by row, and by both as in counts, each with normal or heavy tails, or with a
+      correlation between neighbouring rows; rows and columns are divided by its standard deviation, and the
+      correlation is removed, which leaves the anchors the same. Where weights of mixtures do not sum to one,
+      columns are compared at the same length.
+    - **independent columns**: what is left has structure that no model explains, but what is left of a column
+      says nothing about its neighbour's: the likelihood as well.
+    - **misfit** (measured spectra, images, words: what is left is alike in columns that are): the criterion
+      is the residual of nonnegative least squares of all columns on the anchors.
 
     Greedy methods give starts; on up to 300 columns the ratio model along its path gives one more (with
     noise, only if the answers from the others differ). Each start descends by exchanging one anchor at a time
@@ -156,8 +163,9 @@ def auto(
         other columns. `history` has a row per answer: its "start", the "criterion" it descended on, that
         "before" and "after", the "exchanges", its "residual" where it was computed, and whether it is
         "settled": no exchange that was tried helps. "noise" is the kind of noise that was found ("none" for
-        misfit), and "structure" the largest singular value of what rank r leaves, relative to the same with
-        random signs: about 1 for noise, NaN where white noise was plain. Residuals and scores are those of
+        misfit, "independent columns" where no model fits), and "structure" the largest singular value of what
+        rank r leaves, relative to the same with random signs: about 1 for noise, NaN where it was not needed.
+        Residuals and scores are those of
         the columns as scaled. `vertices` are the pure columns without noise, estimated from all columns, and
         `spread` their standard errors. `status` is "not identifiable" if an anchor lies in the cone of the
         other columns (only tested for data without noise), "max_outer" if the answer is not settled,
@@ -234,7 +242,11 @@ def one_thread_for(size: int) -> AbstractContextManager[None]:
 def best_answer(problem: Problem, answers: Answers) -> Answer:
     """The best answer, from the starts and by the strategy that suit the problem."""
     if problem.noise is not None:
-        return answers.best_by_descent(starts_with_noise(problem), lambda: path_start(problem))
+        best = answers.best_by_descent(starts_with_noise(problem), lambda: path_start(problem))
+        if not problem.noise.has_free_lengths:
+            return best
+        by_chance = BY_CHANCE * problem.n * problem.noise.variance / float(np.vdot(problem.X, problem.X))
+        return answers.unless_by_chance(best, by_chance)
     names = ("spa", "xray") if problem.X.size > BIG else tuple(GREEDY)
     starts = greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), names)
     if not problem.is_small:
@@ -251,12 +263,14 @@ def starts_with_noise(problem: Problem) -> Starts:
     # In fewer directions than anchors SPA finds no more columns than there are directions.
     is_plain = problem.r > MANY and coordinates is not None and len(coordinates) >= problem.r
     few: tuple[str, ...] = ("spa",) if is_plain else ("snpa", "spa", "xray")
-    starts = greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), few)
-    if problem.noise.brightness is not None:
-        columns = problem.choice / problem.noise.brightness
-        even = greedy_starts(columns, problem.r, drawn_seed(problem.rng), few)
-        starts |= {f"{name} on even lengths": anchors for name, anchors in even.items()}
-    return starts
+    if problem.noise.brightness is None:
+        return greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), few)
+    # SPA and SNPA would take the longest columns, which are mixtures if their weights do not sum to one.
+    plain = ("vca", "xray") if problem.noise.has_free_lengths else few
+    starts = greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), plain)
+    columns = problem.choice / problem.noise.brightness
+    even = greedy_starts(columns, problem.r, drawn_seed(problem.rng), few)
+    return starts | {f"{name} on even lengths": anchors for name, anchors in even.items()}
 
 
 def as_selection(problem: Problem, answers: Answers, best: Answer) -> Selection:
