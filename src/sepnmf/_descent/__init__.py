@@ -6,6 +6,7 @@ from sepnmf._descent._likelihood import VertexModel
 from sepnmf._descent._noise import noise_variance, squared_spectrum, white_rank
 from sepnmf._descent._noise_models import Noise, check_noise
 from sepnmf._descent._problem import Problem
+from sepnmf._descent._purity import has_no_pure_columns
 from sepnmf._descent._refine import refine_anchors
 from sepnmf._descent._scaling import Normalize, check_normalize, needs_root_of_sums
 from sepnmf._descent._vertices import Estimate, estimated_vertices, weights_of_all_columns
@@ -25,6 +26,7 @@ __all__ = [
     "descent",
     "estimated_vertices",
     "exchange_anchors",
+    "has_no_pure_columns",
     "importance",
     "lies_in_cone",
     "needs_root_of_sums",

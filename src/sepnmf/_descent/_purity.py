@@ -1,0 +1,82 @@
+"""Whether there are pure columns: the test behind the status "no pure columns".
+
+If r columns are pure, there are r facets that have r − 1 of them on each, and all columns on one side, up to
+noise. If no column has more than, say, 0.8 of a vertex, the data are a cone with blunt corners: whatever
+columns are taken for pure, others lie outside of every cone through them, by more than noise puts them there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sepnmf._descent._facets import farthest_outside, smallest_cone
+from sepnmf._descent._problem import Problem, leading_directions
+from sepnmf._typing import Floats, Ints
+
+FALSE_ALARMS = 0.01  # probability that noise alone puts one of all columns so far outside of a facet
+SHARP = 4.0  # times the largest squared singular value of the noise: how well all r directions must be known
+FAINT = 1e-6  # of the columns' lengths: less noise than this may be rounding
+SAME = 1e-12  # determinant of anchors of length one, below which they are dependent
+
+
+class Cloud(NamedTuple):
+    """Columns along r leading directions, with white noise."""
+
+    X: Floats  # r × n
+    variance: float  # σ²
+    sizes: Floats  # standard deviations of the noise in the columns, relative to σ and not less than it
+
+
+def cloud(problem: Problem, variance: float) -> Cloud:
+    """The columns along r leading directions; what is left of a column says how large its noise is."""
+    X = leading_directions(problem.X, problem.r).T @ problem.X
+    m, n = problem.data.height, problem.n
+    left = problem.data.squares - np.einsum("ij,ij->j", X, X)
+    freedom = m - problem.r
+    if variance <= 0 or freedom <= 0:
+        return Cloud(X, variance, np.ones(n))
+    return Cloud(X, variance, np.sqrt(np.maximum(left / (freedom * variance), 1.0)))
+
+
+def has_no_pure_columns(problem: Problem, anchors: Ints) -> bool:
+    """Whether columns lie farther outside than noise puts them, of the anchors and of any pure columns.
+
+    False if that cannot be known: with misfit, with hardly any noise, and if fewer than r directions stand
+    out of it. The anchors are tested, and then the columns nearest to the vertices of the cone of least
+    volume: the anchors need not be the purest columns.
+    """
+    noise, r, n = problem.noise, problem.r, problem.n
+    if noise is None or r < 2 or len(problem.X) < r or n <= r:
+        return False
+    found = cloud(problem, noise.variance)
+    squares = np.linalg.eigvalsh(found.X @ found.X.T)
+    edge = noise.variance * (np.sqrt(problem.data.height) + np.sqrt(n)) ** 2
+    is_faint = noise.variance * problem.data.height * n <= FAINT**2 * float(squares.sum())
+    if is_faint or squares[0] <= SHARP * edge:
+        return False
+    from scipy.special import ndtri
+
+    limit = -float(ndtri(FALSE_ALARMS / (n * r)))
+    sizes = np.sqrt(found.variance) * found.sizes
+    if are_dependent(found.X[:, anchors]) or farthest_outside(found.X, anchors, sizes) <= limit:
+        return False
+    W = found.X[:, anchors] @ smallest_cone(found.X, anchors, found.variance, found.sizes).weights
+    purest = nearest_to_rays(found.X, W, sizes, problem.choice.any(axis=0))
+    return are_dependent(found.X[:, purest]) or farthest_outside(found.X, purest, sizes) > limit
+
+
+def are_dependent(W: Floats) -> bool:
+    """Whether columns are linearly dependent, or nearly so."""
+    return bool(abs(np.linalg.det(W / np.linalg.norm(W, axis=0))) <= SAME)
+
+
+def nearest_to_rays(X: Floats, W: Floats, sizes: Floats, candidates: Floats) -> Ints:
+    """A column for each ray, no two the same: those with the least distances, relative to noise, in total."""
+    from scipy.optimize import linear_sum_assignment
+
+    along = (W / np.linalg.norm(W, axis=0)).T @ X
+    squares = np.einsum("ij,ij->j", X, X)
+    distances = np.where(along > 0, squares - along**2, squares) / sizes**2
+    distances[:, ~candidates] = distances.max() * len(W) + 1.0
+    rows, columns = linear_sum_assignment(distances)
+    return columns[np.argsort(rows)]
