@@ -27,15 +27,19 @@ class Cloud(NamedTuple):
     sizes: Floats  # standard deviations of the noise in the columns, relative to σ and not less than it
 
 
-def cloud(problem: Problem, variance: float) -> Cloud:
-    """The columns along r leading directions; what is left of a column says how large its noise is."""
+def cloud(problem: Problem) -> Cloud:
+    """The columns along r leading directions; what is left of a column says how large its noise is.
+
+    With misfit, σ² is what r directions leave on average.
+    """
     X = leading_directions(problem.X, problem.r).T @ problem.X
-    m, n = problem.data.height, problem.n
-    left = problem.data.squares - np.einsum("ij,ij->j", X, X)
-    freedom = m - problem.r
-    if variance <= 0 or freedom <= 0:
-        return Cloud(X, variance, np.ones(n))
-    return Cloud(X, variance, np.sqrt(np.maximum(left / (freedom * variance), 1.0)))
+    left = np.maximum(problem.data.squares - np.einsum("ij,ij->j", X, X), 0.0)
+    freedom = max(problem.data.height - problem.r, 0) * max(problem.n - problem.r, 0)
+    variance = float(left.sum() / max(freedom, 1)) if problem.noise is None else problem.noise.variance
+    if variance <= 0 or freedom == 0:
+        return Cloud(X, 0.0, np.ones(problem.n))
+    sizes = np.sqrt(np.maximum(left / ((problem.data.height - problem.r) * variance), 1.0))
+    return Cloud(X, variance, sizes)
 
 
 def has_no_pure_columns(problem: Problem, anchors: Ints) -> bool:
@@ -48,10 +52,10 @@ def has_no_pure_columns(problem: Problem, anchors: Ints) -> bool:
     noise, r, n = problem.noise, problem.r, problem.n
     if noise is None or r < 2 or len(problem.X) < r or n <= r:
         return False
-    found = cloud(problem, noise.variance)
+    found = cloud(problem)
     squares = np.linalg.eigvalsh(found.X @ found.X.T)
-    edge = noise.variance * (np.sqrt(problem.data.height) + np.sqrt(n)) ** 2
-    is_faint = noise.variance * problem.data.height * n <= FAINT**2 * float(squares.sum())
+    edge = found.variance * (np.sqrt(problem.data.height) + np.sqrt(n)) ** 2
+    is_faint = found.variance * problem.data.height * n <= FAINT**2 * float(squares.sum())
     if is_faint or squares[0] <= SHARP * edge:
         return False
     from scipy.special import ndtri
