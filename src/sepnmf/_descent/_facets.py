@@ -18,26 +18,29 @@ SETTLED = 1e-9  # relative decrease at which it ends
 # Where a facet of columns that are uniform in the cone is as often passed by columns as noise makes it: for a
 # facet moved inwards by δ, n d/dδ log volume · σ²/2 = Σ distances outside.
 WEIGHT = 0.25
-LARGEST_START = 0.01  # of the columns' variance in the direction of the least: noise that the descent may assume
+LARGEST_START = (
+    0.01  # of the columns' variance in the direction of the least: noise that the descent may assume
+)
 FEWER = 10.0  # times less noise from one descent to the next
 MEMORY = 30  # steps that L-BFGS remembers
 WALL = 1e10  # in place of infinity, which the line search of L-BFGS cannot use
 
 
 class Smallest(NamedTuple):
-    """The vertices of the cone of least volume, as weights of the anchors, and whether the descent settled."""
+    """The vertices of the cone of least volume, as weights of the anchors, and whether that has settled."""
 
     weights: Floats  # r × r, a column for each vertex
     objective: float
     settled: bool
 
 
-def farthest_outside(X: Floats, anchors: Ints, sizes: Floats) -> float:
-    """How far a column is outside of the facets that have these anchors on them, in standard deviations.
+def distances_outside(X: Floats, anchors: Ints, sizes: Floats) -> Floats:
+    """How far columns are outside of the facets that have these anchors on them, in standard deviations.
 
     For each facet, Σ over the other anchors of their squared distances, and over all columns outside, is
     minimised: a convex problem if v_kᵀx_k = 1 is kept for the facet's own anchor. With pure columns as
-    anchors, the true facets leave nothing but noise in one direction of each column.
+    anchors, the true facets leave nothing but noise in one direction of each column. Of a column, the largest
+    distance from a facet is returned.
 
     Parameters
     ----------
@@ -50,18 +53,18 @@ def farthest_outside(X: Floats, anchors: Ints, sizes: Floats) -> float:
     """
     inverse = np.linalg.inv(X[:, anchors])
     Z = inverse @ X
-    found = 0.0
+    found = np.zeros(X.shape[1])
     for k in range(len(X)):
         v = facet(Z, anchors, sizes, k)
         outside = -(v @ Z) / (np.linalg.norm(v @ inverse) * sizes)
         on = np.delete(anchors, k)
         outside[on] = np.abs(outside[on])
-        found = max(found, float(outside.max()))
+        found = np.maximum(found, outside)
     return found
 
 
 def facet(Z: Floats, anchors: Ints, sizes: Floats, k: int) -> Floats:
-    """The facet opposite to the k-th anchor, as in `farthest_outside`; Z are weights of the anchors."""
+    """The facet opposite to the k-th anchor, as in `distances_outside`; Z are weights of the anchors."""
     others = np.delete(np.arange(len(Z)), k)
     near = np.setdiff1d(nearest(Z[k]), anchors)
     A, b, w = Z[np.ix_(others, near)], Z[k, near], sizes[near] ** -2
@@ -136,8 +139,9 @@ def smallest_cone(
     for step in range(int(np.log(most / variance) / np.log(FEWER) + 1e-9), -1, -1):
         weight = 2 * WEIGHT * n * variance * FEWER**step
         result = minimize(
-            lambda a, weight=weight: model.at(a.reshape(r, r), weight),
+            model.at,
             A.ravel(),
+            args=(weight,),
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": MEMORY, "ftol": tol, "gtol": 0.0},
@@ -154,8 +158,9 @@ class LeastVolume(NamedTuple):
     products: Floats  # of the rows of W_A⁻¹
     heights: Floats  # of the anchors, along u
 
-    def at(self, A: Floats, weight: float) -> tuple[float, Floats]:
-        """The objective and its gradient for V = A·W_A⁻¹."""
+    def at(self, entries: Floats, weight: float) -> tuple[float, Floats]:
+        """The objective and its gradient for V = A·W_A⁻¹, with the entries of A in one row."""
+        A = entries.reshape(self.products.shape)
         sign, log_det = np.linalg.slogdet(A)
         if sign <= 0:
             return WALL, np.zeros(A.size)

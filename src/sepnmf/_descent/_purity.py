@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sepnmf._descent._facets import farthest_outside, smallest_cone
+from sepnmf._descent._facets import distances_outside, smallest_cone
 from sepnmf._descent._problem import Problem, leading_directions
-from sepnmf._typing import Floats, Ints
+from sepnmf._typing import Bools, Floats, Ints
 
-FALSE_ALARMS = 0.01  # probability that noise alone puts one of all columns so far outside of a facet
+# Noise alone puts EXPECTED columns on average so far outside of a facet, and FEW or more of them with a
+# probability of EXPECTED**FEW / FEW!, half a percent. Fewer columns are outliers.
+FEW, EXPECTED = 3, 0.3
 SHARP = 4.0  # times the largest squared singular value of the noise: how well all r directions must be known
 FAINT = 1e-6  # of the columns' lengths: less noise than this may be rounding
 SAME = 1e-12  # determinant of anchors of length one, below which they are dependent
@@ -58,15 +60,22 @@ def has_no_pure_columns(problem: Problem, anchors: Ints) -> bool:
     is_faint = found.variance * problem.data.height * n <= FAINT**2 * float(squares.sum())
     if is_faint or squares[0] <= SHARP * edge:
         return False
-    from scipy.special import ndtri
-
-    limit = -float(ndtri(FALSE_ALARMS / (n * r)))
     sizes = np.sqrt(found.variance) * found.sizes
-    if are_dependent(found.X[:, anchors]) or farthest_outside(found.X, anchors, sizes) <= limit:
+    if are_pure(found.X, anchors, sizes):
         return False
     W = found.X[:, anchors] @ smallest_cone(found.X, anchors, found.variance, found.sizes).weights
-    purest = nearest_to_rays(found.X, W, sizes, problem.choice.any(axis=0))
-    return are_dependent(found.X[:, purest]) or farthest_outside(found.X, purest, sizes) > limit
+    purest = nearest_to_rays(found.X, W, sizes, np.any(problem.choice != 0, axis=0))
+    return not are_pure(found.X, purest, sizes)
+
+
+def are_pure(X: Floats, anchors: Ints, sizes: Floats) -> bool:
+    """Whether noise explains how far columns are outside of the facets through these; False if dependent."""
+    from scipy.special import ndtri
+
+    if are_dependent(X[:, anchors]):
+        return False
+    limit = -float(ndtri(EXPECTED / X.size))
+    return int((distances_outside(X, anchors, sizes) > limit).sum()) < FEW
 
 
 def are_dependent(W: Floats) -> bool:
@@ -74,7 +83,7 @@ def are_dependent(W: Floats) -> bool:
     return bool(abs(np.linalg.det(W / np.linalg.norm(W, axis=0))) <= SAME)
 
 
-def nearest_to_rays(X: Floats, W: Floats, sizes: Floats, candidates: Floats) -> Ints:
+def nearest_to_rays(X: Floats, W: Floats, sizes: Floats, candidates: Bools) -> Ints:
     """A column for each ray, no two the same: those with the least distances, relative to noise, in total."""
     from scipy.optimize import linear_sum_assignment
 
@@ -83,4 +92,4 @@ def nearest_to_rays(X: Floats, W: Floats, sizes: Floats, candidates: Floats) -> 
     distances = np.where(along > 0, squares - along**2, squares) / sizes**2
     distances[:, ~candidates] = distances.max() * len(W) + 1.0
     rows, columns = linear_sum_assignment(distances)
-    return columns[np.argsort(rows)]
+    return np.asarray(columns[np.argsort(rows)])

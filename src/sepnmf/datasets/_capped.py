@@ -22,8 +22,8 @@ def make_capped(
 ) -> Instance:
     """Generate mixtures in which no column has more than a share `purity` of any vertex.
 
-    The vertices W are uniform on [0, 1], columns summed to one; M₀ = WH. For each vertex a column of H has the
-    share `purity` of it, and the rest is uniform on the other vertices; the other columns are uniform on the
+    The vertices W are uniform on [0, 1], columns summed to one; M₀ = WH. For each vertex a column of H has
+    the share `purity` of it, and the rest is uniform on the other vertices; the others are uniform on the
     simplex (Dirichlet with parameters 1) without those with a larger share. White noise has Frobenius norm
     `noise`·‖M₀‖_F; then the columns are permuted. With purity 1 the anchors are pure, as in `make_dirichlet`.
 

@@ -46,9 +46,7 @@ def selection_of(anchors: ArrayLike, matrix: Matrix) -> Selection:
     """A selection of columns that the caller chose, best first."""
     indices = np.asarray(anchors)
     if indices.ndim != 1 or indices.dtype.kind not in "iu" or indices.size == 0:
-        raise ValueError(
-            f"anchors must be a Selection or a list of column indices, got {anchors!r:.80}."
-        )
+        raise ValueError(f"anchors must be a Selection or a list of column indices, got {anchors!r:.80}.")
     check_indices(indices, matrix)
     scores = np.zeros(matrix.given_columns)
     scores[indices] = np.arange(len(indices), 0, -1)

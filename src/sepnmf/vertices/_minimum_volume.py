@@ -134,7 +134,7 @@ def assumed_variance(X: Floats, variance: float, m: int) -> float:
     """The variance of the noise, or the least and the most with which the problem can be solved."""
     squares, n = np.linalg.eigvalsh(X @ X.T), X.shape[1]
     least = FAINT**2 * float(squares.sum()) / (m * n)
-    return max(min(variance, LOUD * float(squares[0]) / n), least)
+    return float(max(min(variance, LOUD * float(squares[0]) / n), least))
 
 
 def in_units(problem: Problem, X: Floats, W: Floats, given: Given) -> Floats:
@@ -146,4 +146,4 @@ def in_units(problem: Problem, X: Floats, W: Floats, given: Given) -> Floats:
     scales = nnls(np.ascontiguousarray(H.T), np.ones((H.shape[1], 1)))[:, 0]
     lengths = np.sqrt(given.data.squares[given.anchors]) / np.linalg.norm(vertices, axis=0)
     factors = np.where(scales > UNUSED * scales.max(), 1 / np.maximum(scales, 1e-300), lengths)
-    return vertices * factors * given.data.scale
+    return np.asarray(vertices * factors * given.data.scale)
