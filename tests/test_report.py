@@ -258,7 +258,17 @@ def test_what_auto_tried_is_a_table():
 
 
 @pytest.mark.parametrize(
-    "status", ["converged", "max_outer", "stopped", "diverged", "collapsed", "done", "not identifiable"]
+    "status",
+    [
+        "converged",
+        "max_outer",
+        "stopped",
+        "diverged",
+        "collapsed",
+        "done",
+        "not identifiable",
+        "no pure columns",
+    ],
 )
 def test_the_page_says_how_the_run_ended(status):
     page = render(bare(selection=Selection(np.array([1]), np.ones(2), "dca", status)))

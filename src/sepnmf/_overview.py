@@ -39,7 +39,7 @@ DOUBTFUL = {
     "well: use fewer anchors, or compare the anchors of several methods.",
     "no pure columns": "There are no pure columns: columns lie outside of the cone of any anchors, by more "
     "than noise explains; estimate vertices outside of the data with --vertices minimum-volume "
-    "(sepnmf.minimum_volume in Python), or use more anchors.",
+    "(minimum_volume in Python), or use more anchors.",
 }
 
 
