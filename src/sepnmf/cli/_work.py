@@ -1,5 +1,6 @@
 """Functions that the commands on files share: reading, selecting, comparing."""
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -227,8 +228,12 @@ def with_vertices(matrix: "Matrix", sel: "Selection", kind: Corners, seed: int) 
     if matrix.lazy:
         raise UserError("--vertices needs data that fit into memory: omit it or raise --memory.")
     compute = minimum_volume if kind is Corners.minimum_volume else archetypes
-    with stage(f"computing vertices ({kind.value})"):
-        return compute(matrix, sel, random_state=seed)
+    with stage(f"computing vertices ({kind.value})"), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = compute(matrix, sel, random_state=seed)
+    for sentence in dict.fromkeys(str(warning.message) for warning in said):
+        print_error(sentence)
+    return found
 
 
 def with_vertices_noted(data: "Data", kind: Corners | None) -> "Data":

@@ -75,6 +75,9 @@ def minimum_volume(
     -----
     ConvergenceWarning
         If the descent stops at `max_iter`.
+    UserWarning
+        If the data have misfit and not noise: then the outermost columns decide, and on scenes with pure
+        pixels (Samson, Jasper Ridge) the vertices are farther from the truth than the anchors.
 
     Notes
     -----
@@ -112,6 +115,13 @@ def minimum_volume(
         raise ValueError(
             f"The data have {len(problem.X)} directions, and minimum volume needs one for each of the {r} "
             "anchors: use fewer."
+        )
+    if problem.noise is None:
+        warnings.warn(
+            "What as many directions as anchors leave of the data is no noise: vertices of minimum volume "
+            "follow the outermost columns, and may be worse than the anchors.",
+            UserWarning,
+            stacklevel=2,
         )
     found = cloud(problem)
     if are_dependent(found.X[:, given.anchors]):
