@@ -145,7 +145,18 @@ def test_a_column_for_each_ray_and_no_two_the_same():
     assert chosen.tolist() == [0, 1]
     assert nearest_to_rays(X, W, np.ones(4), np.array([False, True, True, True])).tolist() == [2, 1]
     assert are_dependent(np.ones((2, 2)))
+    assert are_dependent(np.array([[1.0, 0.0], [0.0, 0.0]]))
     assert not are_dependent(1e-8 * np.eye(3))
+
+
+def test_many_anchors_are_no_evidence_because_their_determinant_is_small():
+    for purity, said in ((1.0, False), (0.8, True)):
+        drawn = make_capped(purity, 0.001, 80, 600, 40, random_state=0)
+        assert (
+            abs(np.linalg.det(np.linalg.qr(drawn.vertices)[1] / np.linalg.norm(drawn.vertices, axis=0)))
+            < 1e-12
+        )
+        assert has_no_pure_columns(problem_of(drawn.M, 40), drawn.anchors) == said
 
 
 def test_shares_of_vertices_are_capped():

@@ -18,7 +18,7 @@ from sepnmf._typing import Bools, Floats, Ints
 FEW, EXPECTED = 3, 0.3
 SHARP = 4.0  # times the largest squared singular value of the noise: how well all r directions must be known
 FAINT = 1e-6  # of the columns' lengths: less noise than this may be rounding
-SAME = 1e-12  # determinant of anchors of length one, below which they are dependent
+DEPENDENT = 1e-8  # least singular value of anchors of length one
 
 
 class Cloud(NamedTuple):
@@ -61,26 +61,31 @@ def has_no_pure_columns(problem: Problem, anchors: Ints) -> bool:
     if is_faint or squares[0] <= SHARP * edge:
         return False
     sizes = np.sqrt(found.variance) * found.sizes
-    if are_pure(found.X, anchors, sizes):
+    if may_be_pure(found.X, anchors, sizes):
         return False
     W = found.X[:, anchors] @ smallest_cone(found.X, anchors, found.variance, found.sizes).weights
     purest = nearest_to_rays(found.X, W, sizes, np.any(problem.choice != 0, axis=0))
-    return not are_pure(found.X, purest, sizes)
+    return not may_be_pure(found.X, purest, sizes)
 
 
-def are_pure(X: Floats, anchors: Ints, sizes: Floats) -> bool:
-    """Whether noise explains how far columns are outside of the facets through these; False if dependent."""
+def may_be_pure(X: Floats, anchors: Ints, sizes: Floats) -> bool:
+    """Whether noise explains how far columns are outside of the facets through these anchors.
+
+    True if the anchors are dependent: then they have no facets, and nothing is known.
+    """
     from scipy.special import ndtri
 
     if are_dependent(X[:, anchors]):
-        return False
+        return True
     limit = -float(ndtri(EXPECTED / X.size))
     return int((distances_outside(X, anchors, sizes) > limit).sum()) < FEW
 
 
 def are_dependent(W: Floats) -> bool:
     """Whether columns are linearly dependent, or nearly so."""
-    return bool(abs(np.linalg.det(W / np.linalg.norm(W, axis=0))) <= SAME)
+    lengths = np.linalg.norm(W, axis=0)
+    unit = W / np.where(lengths > 0, lengths, 1.0)
+    return bool(np.linalg.svd(unit, compute_uv=False)[-1] <= DEPENDENT)
 
 
 def nearest_to_rays(X: Floats, W: Floats, sizes: Floats, candidates: Bools) -> Ints:

@@ -18,7 +18,6 @@ OTHERS: tuple[dict[str, float], ...] = (
     {"brightness": 0.5},
     {"m": 20, "n": 100, "r": 3},
     {"n": 100, "r": 10},
-    {"m": 200, "n": 1000, "r": 4},
 )
 SETTING = list(MAIN)
 TOLD, SILENT = 0.9, 0.95
