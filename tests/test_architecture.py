@@ -26,6 +26,7 @@ ROOMS = [
     "text",
     "selection",
     "_descent",
+    "vertices",
     "methods",
     "tuning",
     "registry",

@@ -10,6 +10,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from sepnmf.report._markup import asset, data_block, element
 from sepnmf.report._pictures import place_labels
 from sepnmf.report._png import colours, levels, png
 from sepnmf.report._values import plain, shown
-from sepnmf.selection import Selection
+from sepnmf.selection import Selection, Status
 
 HOSTILE = [
     "<img src=x onerror=window.__hacked=1>",
@@ -257,9 +258,7 @@ def test_what_auto_tried_is_a_table():
     assert "likelihood" in texts
 
 
-@pytest.mark.parametrize(
-    "status", ["converged", "max_outer", "stopped", "diverged", "collapsed", "done", "not identifiable"]
-)
+@pytest.mark.parametrize("status", get_args(Status))
 def test_the_page_says_how_the_run_ended(status):
     page = render(bare(selection=Selection(np.array([1]), np.ones(2), "dca", status)))
     assert ('class="warning"' in page) == (status not in {"converged", "done"})

@@ -231,6 +231,7 @@ def test_anchors_that_seldom_come_back_are_explained():
         ("diverged", "do not rely on them"),
         ("collapsed", "do not rely on them"),
         ("not identifiable", "use fewer anchors"),
+        ("no pure columns", "--vertices minimum-volume"),
     ],
 )
 def test_a_run_that_ended_badly_is_one_sentence_with_advice(status, advice):
@@ -249,6 +250,7 @@ def test_every_doubt_is_said():
     assert "cone" in found[2]
     assert "before it settled" in found[3]
     assert len(found) == 4
+    assert len(overview.doubts(run("no pure columns", converged=False), 0.95)) == 2
     assert "explain nothing of the data" in overview.doubts(run(), -0.03)[0]
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sepnmf import datasets, io, matrix, methods, metrics, model, report, text, tuning
+    from sepnmf import datasets, io, matrix, methods, metrics, model, report, text, tuning, vertices
     from sepnmf.estimators import AnchorSelector, SeparableNMF
     from sepnmf.least_squares import nnls
     from sepnmf.methods import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sepnmf.selection import Selection
     from sepnmf.text import cooccurrence
     from sepnmf.tuning import RankEstimate, auto, estimate_rank, stability, tuned_admm
+    from sepnmf.vertices import archetypes, minimum_volume
 
 __version__ = "0.1.0"
 
@@ -46,8 +47,9 @@ _HOME = {
     "selection": ("Selection",),
     "text": ("cooccurrence",),
     "tuning": ("RankEstimate", "auto", "estimate_rank", "stability", "tuned_admm"),
+    "vertices": ("archetypes", "minimum_volume"),
 }
-_ROOMS = ("datasets", "io", "matrix", "methods", "metrics", "model", "report", "text", "tuning")
+_ROOMS = ("datasets", "io", "matrix", "methods", "metrics", "model", "report", "text", "tuning", "vertices")
 
 __all__ = [
     "METHODS",
@@ -56,6 +58,7 @@ __all__ = [
     "Selection",
     "SeparableNMF",
     "admm",
+    "archetypes",
     "auto",
     "cooccurrence",
     "datasets",
@@ -70,6 +73,7 @@ __all__ = [
     "merit_lam",
     "methods",
     "metrics",
+    "minimum_volume",
     "model",
     "nfindr",
     "nnls",
@@ -89,6 +93,7 @@ __all__ = [
     "tuned_admm",
     "tuning",
     "vca",
+    "vertices",
     "xray",
 ]
 

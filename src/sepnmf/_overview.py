@@ -37,6 +37,9 @@ DOUBTFUL = {
     "them, choose other parameters or another method.",
     "not identifiable": "An anchor is in the cone of the other columns, so that other anchors fit equally "
     "well: use fewer anchors, or compare the anchors of several methods.",
+    "no pure columns": "There are no pure columns: columns lie outside of the cone of any anchors, by more "
+    "than noise explains; estimate vertices outside of the data with --vertices minimum-volume "
+    "(minimum_volume in Python), or use more anchors.",
 }
 
 
@@ -110,7 +113,7 @@ def doubts(sel: Selection, fit: float, data: Data | None = None) -> tuple[str, .
         )
     if sel.status in DOUBTFUL:
         found.append(DOUBTFUL[sel.status])
-    if not sel.converged and sel.status in {"converged", "done", "not identifiable"}:
+    if not sel.converged and sel.status in {"converged", "done", "not identifiable", "no pure columns"}:
         found.append(DOUBTFUL["max_outer"])
     return tuple(found)
 

@@ -10,7 +10,16 @@ from scipy import sparse
 from sepnmf._typing import Floats, Ints
 from sepnmf.matrix import Columns, take_columns
 
-Status = Literal["converged", "max_outer", "stopped", "diverged", "collapsed", "done", "not identifiable"]
+Status = Literal[
+    "converged",
+    "max_outer",
+    "stopped",
+    "diverged",
+    "collapsed",
+    "done",
+    "not identifiable",
+    "no pure columns",
+]
 
 
 SHOWN = 20  # anchors that `repr` lists
@@ -35,7 +44,9 @@ class Selection:
         "converged"; "max_outer" (the iteration limit was reached); "stopped" (by the callback); "diverged"
         and "collapsed" (the iterates overflowed or became zero; the result comes from the last valid
         iterate); "done" (the method does not iterate to a tolerance); "not identifiable" (done, but an
-        anchor is in the cone of the other columns, so that other anchors fit equally well).
+        anchor is in the cone of the other columns, so that other anchors fit equally well); "no pure columns"
+        (done, but noise does not explain how far columns lie outside of the cone of any columns: the vertices
+        are not among the columns, see `sepnmf.minimum_volume`).
     converged : bool
         Whether the stopping criterion was met; for a method without one, whether it finished.
     X : ndarray or sparse array of shape (n, n), or None

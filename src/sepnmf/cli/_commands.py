@@ -33,6 +33,7 @@ def select(
     negative: opt.Negative = Sign.error,
     picture: opt.Picture = None,
     stability: opt.Stability = False,
+    vertices: opt.Vertices = None,
     out: opt.Out = None,
     report: opt.Report = False,
     as_json: opt.Json = False,
@@ -45,7 +46,7 @@ def select(
 
     Prints the anchors with their names, scores and fit, and writes them to anchors.csv and anchors.json,
     their columns to anchor_columns.csv (.npy if they have more than 100,000 rows), these without noise to
-    vertices.csv (only with auto), and the weights of all columns to weights.csv.
+    vertices.csv (with auto, or those of --vertices), and the weights of all columns to weights.csv.
     """
     mask = reading.get("mask")
     image_shape = None if picture is None else work.parse_shape(picture, "--picture")
@@ -56,19 +57,26 @@ def select(
         data = work.load(file, axis=axis, memory=memory, in_parts=dask is not None, **reading)
         data, M = work.matrix_of(data, negative, anchors)
         sel, fit, reason = work.find_anchors(
-            M, anchors, method, normalize, seed, options, stability=stability
+            M, anchors, method, normalize, seed, options, stability=stability, vertices=vertices
         )
-        data = work.with_reason(data, reason)
+        data = work.with_vertices_noted(work.with_reason(data, reason), vertices)
         content = writing.record(
-            data, sel, fit, axis=axis.value, normalize=normalize.value, seed=seed, options=options
+            data,
+            sel,
+            fit,
+            axis=axis.value,
+            normalize=normalize.value,
+            vertices=vertices,
+            seed=seed,
+            options=options,
         )
         paths = [
             *writing.write_anchors(folder, data, sel, content),
-            *writing.write_weights(folder, data, M, sel),
+            *writing.write_weights(folder, data, M, sel, vertices is not None),
             *writing.write_vertices(folder, data, sel),
         ]
         if report:
-            W = work.anchor_columns(M, sel)
+            W = work.anchor_columns(M, sel, vertices)
             paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, anchor_images=image_shape))
     show(data, sel, content, paths, as_json)
 
@@ -84,6 +92,7 @@ def unmix(
     negative: opt.Negative = Sign.error,
     sum_to_one: opt.SumToOne = False,
     stability: opt.Stability = False,
+    vertices: opt.Vertices = None,
     out: opt.Out = None,
     report: opt.Report = False,
     as_json: opt.Json = False,
@@ -96,8 +105,8 @@ def unmix(
 
     The pure pixels (endmembers) are found in the hyperspectral image, and every pixel is a mixture of them.
 
-    Writes the anchors, their spectra (endmembers.csv), these without noise (vertices.csv, only with auto),
-    and the abundances as PNG and as a cube in the format of the image.
+    Writes the anchors, their spectra (endmembers.csv), these without noise (vertices.csv, with auto; the same
+    as endmembers.csv with --vertices), and the abundances as PNG and as a cube in the format of the image.
     """
     mask, options = reading.get("mask"), work.method_options(set_)
     work.check_request(file, anchors, method, options, memory=memory, dask=dask, pictures=True, others=[mask])
@@ -117,16 +126,22 @@ def unmix(
                 "with --shape LINESxSAMPLES."
             )
         data, M = work.matrix_of(data, negative, anchors)
-        sel, fit, reason = work.find_anchors(
-            M, anchors, method, normalize, seed, options, sum_to_one=sum_to_one, stability=stability
-        )
-        data = work.with_reason(data, reason)
-        W = work.anchor_columns(M, sel)
+        how: dict[str, Any] = {"sum_to_one": sum_to_one, "stability": stability, "vertices": vertices}
+        sel, fit, reason = work.find_anchors(M, anchors, method, normalize, seed, options, **how)
+        data = work.with_vertices_noted(work.with_reason(data, reason), vertices)
+        W = work.anchor_columns(M, sel, vertices)
         with stage("computing abundances"):
             H: Any = nnls(W, M, sum_to_one=sum_to_one)
         labels = data.column_labels(sel.anchors)
         content = writing.record(
-            data, sel, fit, normalize=normalize.value, sum_to_one=sum_to_one, seed=seed, options=options
+            data,
+            sel,
+            fit,
+            normalize=normalize.value,
+            sum_to_one=sum_to_one,
+            vertices=vertices,
+            seed=seed,
+            options=options,
         )
         paths = [
             *writing.write_anchors(folder, data, sel, content),

@@ -36,6 +36,13 @@ class Sign(StrEnum):
     allow = "allow"
 
 
+class Corners(StrEnum):
+    """Vertices that are computed from the anchors, in place of these."""
+
+    minimum_volume = "minimum-volume"
+    archetypes = "archetypes"
+
+
 def method_names(incomplete: str) -> list[str]:
     """Return the methods whose names begin with `incomplete`, for tab completion."""
     from sepnmf.registry import METHODS
@@ -89,6 +96,10 @@ PICTURE_HELP = "Shape of the images in the report if each column is an image."
 STABILITY_HELP = (
     "Show how often each anchor is found again in twenty runs, each on a part of the columns and with more "
     "noise if there is any (only with auto)."
+)
+VERTICES_HELP = (
+    "Use vertices that are no columns in place of the anchors: of the smallest cone around the data "
+    "(minimum-volume, if no column is pure), or convex combinations of columns (archetypes)."
 )
 MEMORY_HELP = (
     "Memory limit per machine, e.g. 2GB. ENVI, GeoTIFF, NetCDF, HDF5, .npy, .zarr and .h5ad files are read "
@@ -147,6 +158,7 @@ Report = Annotated[bool, typer.Option("--report", help="Also write report.html, 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of methods that use random numbers.")]
 Stability = Annotated[bool, typer.Option("--stability", help=STABILITY_HELP)]
+Vertices = Annotated[Corners | None, unset("--vertices", help=VERTICES_HELP)]
 SumToOne = Annotated[bool, typer.Option("--sum-to-one", help="Make the weights of each pixel sum to one.")]
 Vocabulary = Annotated[Path | None, unset("--vocab", metavar="FILE", help=VOCABULARY_HELP)]
 TextColumn = Annotated[str | None, unset("--text-column", metavar="NAME", help=TEXT_COLUMN_HELP)]

@@ -1,5 +1,6 @@
 """Functions that the commands on files share: reading, selecting, comparing."""
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sepnmf.cli._app import UserError, print_error
 from sepnmf.cli._cluster import LOCAL
-from sepnmf.cli._options import Axis, Scale, Sign
+from sepnmf.cli._options import Axis, Corners, Scale, Sign
 from sepnmf.cli._progress import stage, watched
 
 if TYPE_CHECKING:
@@ -190,11 +191,12 @@ def find_anchors(
     *,
     sum_to_one: bool = False,
     stability: bool = False,
+    vertices: Corners | None = None,
 ) -> tuple["Selection", float, str]:
     """Select anchors; return the selection, its fit, with weights that sum to one if asked for, and a reason.
 
     The reason says why there are so many anchors; it is empty if their number was given. With `stability`,
-    the selection says how often each anchor comes back.
+    the selection says how often each anchor comes back. With `vertices`, it has these, and the fit is theirs.
     """
     from sepnmf._overview import choose, fit_of
     from sepnmf.metrics import rae
@@ -211,10 +213,40 @@ def find_anchors(
     if sel.vertices is not None and normalize is Scale.l1:  # back to the scale of the file
         sums = abs(anchor_columns(matrix, sel)).sum(axis=0)
         sel = replace(sel, vertices=sel.vertices * sums, spread=sel.spread * sums)
+    if vertices is not None:
+        sel = with_vertices(matrix, sel, vertices, seed)
     with stage("computing the fit"):
-        if sum_to_one:
-            return sel, fit_of(matrix, anchor_columns(matrix, sel), sum_to_one=True), reason
+        if sum_to_one or vertices is not None:
+            return sel, fit_of(matrix, anchor_columns(matrix, sel, vertices), sum_to_one), reason
         return sel, rae(matrix, sel.anchors), reason
+
+
+def with_vertices(matrix: "Matrix", sel: "Selection", kind: Corners, seed: int) -> "Selection":
+    """Return the selection with vertices that are computed from its anchors."""
+    from sepnmf.vertices import archetypes, minimum_volume
+
+    if matrix.lazy:
+        raise UserError("--vertices needs data that fit into memory: omit it or raise --memory.")
+    compute = minimum_volume if kind is Corners.minimum_volume else archetypes
+    with stage(f"computing vertices ({kind.value})"), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = compute(matrix, sel, random_state=seed)
+    for sentence in dict.fromkeys(str(warning.message) for warning in said):
+        print_error(sentence)
+    return found
+
+
+def with_vertices_noted(data: "Data", kind: Corners | None) -> "Data":
+    """Return the data with a sentence that vertices take the place of the anchors, if they do."""
+    if kind is None:
+        return data
+    said = {
+        Corners.minimum_volume: "vertices of the smallest cone around the data (--vertices minimum-volume)",
+        Corners.archetypes: "convex combinations of columns (--vertices archetypes)",
+    }[kind]
+    sentence = f"Weights and fit are of {said}, each computed from an anchor, and not of the anchors."
+    print_error(sentence)
+    return replace(data, assumptions=(*data.assumptions, sentence))
 
 
 def check_stability(asked: bool, method: str) -> None:
@@ -240,9 +272,9 @@ def with_reason(data: "Data", reason: str) -> "Data":
     return replace(data, assumptions=(*data.assumptions, reason)) if reason else data
 
 
-def anchor_columns(matrix: "Matrix", sel: "Selection") -> "Floats":
-    """Return the columns of the anchors, in the rows that are used."""
-    return matrix.at(sel.anchors)
+def anchor_columns(matrix: "Matrix", sel: "Selection", vertices: Corners | None = None) -> "Floats":
+    """Return the columns of the anchors, or the vertices in place of them, in the rows that are used."""
+    return matrix.at(sel.anchors) if vertices is None or sel.vertices is None else sel.vertices
 
 
 def compare_methods(

@@ -136,8 +136,12 @@ def write_vertices(folder: Path, data: "Data", sel: "Selection") -> list[Path]:
     return [write_columns(folder / "vertices.csv", data, sel.vertices, labels)]
 
 
-def write_weights(folder: Path, data: "Data", matrix: "Matrix", sel: "Selection") -> list[Path]:
+def write_weights(
+    folder: Path, data: "Data", matrix: "Matrix", sel: "Selection", of_vertices: bool
+) -> list[Path]:
     """Write the anchors' columns and, of not too many columns, the weights; nothing of lazy data.
+
+    The weights are those of the anchors, or of the vertices of the selection.
 
     Columns of very many rows are written as a NumPy array.
     """
@@ -156,5 +160,6 @@ def write_weights(folder: Path, data: "Data", matrix: "Matrix", sel: "Selection"
         np.save(paths[0], W)
     if data.M.shape[1] <= MOST_WEIGHTS:
         with stage("computing weights"):
-            paths.append(write_table(folder / "weights", nnls(W, matrix), data, labels))
+            explaining = sel.vertices if of_vertices and sel.vertices is not None else W
+            paths.append(write_table(folder / "weights", nnls(explaining, matrix), data, labels))
     return paths

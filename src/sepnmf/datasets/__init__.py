@@ -1,5 +1,6 @@
 """Data sets: generators with known anchors, and loaders of real data."""
 
+from sepnmf.datasets._capped import make_capped
 from sepnmf.datasets._families import FAMILIES, Family, Instance, make_family
 from sepnmf.datasets._gestures import (
     Gestures,
@@ -35,6 +36,7 @@ __all__ = [
     "load_jasper_ridge",
     "load_samson",
     "load_swimmer",
+    "make_capped",
     "make_dirichlet",
     "make_family",
     "make_midpoint",

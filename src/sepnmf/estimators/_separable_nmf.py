@@ -13,6 +13,10 @@ from sepnmf._validation import check_choice, check_count, refuse_masked
 from sepnmf.estimators._base import ACCEPTED, AnchorEstimator, RandomState
 from sepnmf.least_squares import nnls, residual_norm
 from sepnmf.matrix import Matrix, MatrixLike, Negative, is_lazy, lazy_array
+from sepnmf.vertices import archetypes, minimum_volume
+
+# Components that are computed from the anchors.
+FROM_ANCHORS = {"minimum_volume": minimum_volume, "archetypes": archetypes}
 
 
 class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: ignore[misc]
@@ -32,9 +36,11 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         Options of the method, except `negative` and `random_state`.
     negative : {"error", "clip", "allow"}, default "error"
         Treatment of negative entries of X: refuse them, set them to zero, or keep them.
-    components : {"anchors", "vertices"}, default "anchors"
-        The rows of `components_`: the anchors as they are in X, or the pure samples without noise that
-        "auto" estimates from all samples in memory (`Selection.vertices`).
+    components : {"anchors", "vertices", "minimum_volume", "archetypes"}, default "anchors"
+        The rows of `components_`: the anchors as they are in X; the pure samples without noise that "auto"
+        estimates from all samples in memory (`Selection.vertices`); the vertices of the smallest cone around
+        the samples, for data without pure ones (`sepnmf.minimum_volume`); convex combinations of samples
+        (`sepnmf.archetypes`). The last two need data in memory too.
     random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default None
         Passed to a method that uses random numbers. With None, "auto" uses a fixed seed and the other
         methods use none. With an integer, every fit gives the same result.
@@ -44,8 +50,7 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
     anchor_indices_ : ndarray of shape (n_components,)
         Indices of the selected samples, best first.
     components_ : ndarray of shape (n_components, n_features)
-        ``X[anchor_indices_]``, dense, or the estimated pure samples without noise, which may have small
-        negative entries.
+        ``X[anchor_indices_]``, dense, or what `components` asks for, which may have small negative entries.
     reconstruction_err_ : float
         Frobenius norm of X − W · `components_` on the training data.
     n_components_ : int
@@ -92,7 +97,7 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         method: str = "auto",
         method_options: Mapping[str, Any] | None = None,
         negative: Negative = "error",
-        components: Literal["anchors", "vertices"] = "anchors",
+        components: Literal["anchors", "vertices", "minimum_volume", "archetypes"] = "anchors",
         random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
@@ -121,14 +126,16 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
     def _fit(self, X: MatrixLike) -> Matrix:
         if self.n_components != "auto":
             check_count(self.n_components, 'n_components, unless it is "auto",')
-        check_choice(self.components, "components", ("anchors", "vertices"))
+        check_choice(self.components, "components", ("anchors", "vertices", *FROM_ANCHORS))
         matrix = self._matrix(X, "rows", reset=True)
         r, n_samples = self.n_components, matrix.shape[1]
         if r != "auto" and int(r) > n_samples:
             raise ValueError(f"n_components={r} must be at most n_samples={n_samples}.")
         self._select(matrix, r, "samples")
         self.n_components_ = len(self.anchor_indices_)
-        found = self._vertices() if self.components == "vertices" else matrix.at(self.anchor_indices_)
+        if self.components in FROM_ANCHORS:
+            self.selection_ = FROM_ANCHORS[self.components](matrix, self.selection_)
+        found = matrix.at(self.anchor_indices_) if self.components == "anchors" else self._vertices()
         self.components_ = np.ascontiguousarray(found.T, matrix.dtype)
         self.reconstruction_err_ = residual_norm(matrix, self.components_.T)
         return matrix

@@ -12,6 +12,7 @@ from sepnmf._descent import (
     check_noise,
     check_normalize,
     estimated_vertices,
+    has_no_pure_columns,
     importance,
     lies_in_cone,
 )
@@ -168,8 +169,9 @@ def auto(
         Residuals and scores are those of
         the columns as scaled. `vertices` are the pure columns without noise, estimated from all columns, and
         `spread` their standard errors. `status` is "not identifiable" if an anchor lies in the cone of the
-        other columns (only tested for data without noise), "max_outer" if the answer is not settled,
-        "stopped" if the search was ended early.
+        other columns (only tested for data without noise), "no pure columns" if columns lie outside of every
+        cone through columns by more than noise puts them there (only tested for data with noise, see
+        `minimum_volume`), "max_outer" if the answer is not settled, "stopped" if the search was ended early.
 
     Raises
     ------
@@ -281,6 +283,8 @@ def as_selection(problem: Problem, answers: Answers, best: Answer) -> Selection:
     scores = importance(problem, best.anchors)
     anchors = best_first(scores, problem.r)
     estimate = estimated_vertices(problem, anchors)
+    if has_no_pure_columns(problem, anchors):
+        status = "no pure columns"
     return Selection(
         anchors=anchors,
         scores=scores,
