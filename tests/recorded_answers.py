@@ -405,6 +405,7 @@ CHEAP = (
     "pseudo_point_spa",
     "randomized_spa",
     "robust_spa",
+    "eeht",
 )
 SQUARE = ("admm", "dca", "fgnsr", "hottopixx", "merit", "tuned_admm")
 METHODS = (*CHEAP, *SQUARE, "auto")

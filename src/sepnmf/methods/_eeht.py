@@ -19,6 +19,7 @@ from sepnmf.selection import Selection, Status, best_first
 
 CHOICES = ("diagonal", "largest", "centroids")
 ROUNDING = 1e-9  # of sums of diagonal entries
+WHOLE = 100  # columns up to which the whole programme is solved at once, which is faster there
 SEED = 0  # of the rotations, so that the method repeats itself
 
 
@@ -47,7 +48,7 @@ def eeht(
         minimise  max_j ‖a_j − Ax_j‖  subject to  Σ_i x_ii = r,  0 ≤ x_ij ≤ x_ii ≤ 1
 
     is solved for X (n × n), of which only the diagonal and few rows and columns are ever held. Starting from
-    SPA's columns as rows and columns of X, each round
+    SPA's columns as rows and columns of X (from all, if there are at most 100), each round
 
     1. solves the programme restricted to these rows and columns (HiGHS);
     2. adds rows with negative reduced costs, computed from the multipliers of the residuals;
@@ -145,19 +146,22 @@ def eeht(
     data = data.normalised(normalize)
     X = principal_coordinates(data, r)
     points = in_several_bases(X, n_bases)
-    programme = Expansion(points, r, successive_projections(X, r)[0])
-    names, rows = ("objective", "rows", "columns", "seconds"), []
+    start = np.arange(kept.size) if kept.size <= WHOLE else successive_projections(X, r)[0]
+    programme = Expansion(points, r, start)
+    names = ("objective", "rows", "columns", "seconds")
+    rows: list[tuple[float, ...]] = []
     status: Status = "max_outer"
     while len(rows) < max_outer:
         objective = programme.solve()
         used = len(programme.rows), len(programme.columns)
         complete = not programme.expand()
         rows.append((objective, *used, time.perf_counter() - began))
-        numbers = dict(zip(names, map(float, rows[-1]), strict=True))
         if complete:
             status = "converged"
             break
-        if callback is not None and callback(State("eeht", len(rows), None, numbers)):
+        if callback is not None and callback(
+            State("eeht", len(rows), None, dict(zip(names, rows[-1], strict=True)))
+        ):
             status = "stopped"
             break
     if status == "max_outer":

@@ -1,6 +1,7 @@
 """The linear programme of EEHT by row and column expansion, certified on all columns."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -131,7 +132,7 @@ class Expansion:
             bounds=np.vstack([np.column_stack([lower.T.ravel(), upper.T.ravel()]), free]),
         )
         X = np.clip(found.x[: c * used.size].reshape(c, used.size).T, lower, upper)
-        return np.abs(self.A[:, columns] - self.A[:, used] @ X).sum(axis=0)
+        return np.asarray(np.abs(self.A[:, columns] - self.A[:, used] @ X).sum(axis=0))
 
     def expand(self) -> bool:
         """Add rows and columns to the programme that was solved; return whether there are any to add."""
@@ -145,11 +146,11 @@ def blocks(columns: Ints) -> Iterator[Ints]:
     yield from (part for part in np.split(columns, range(MAX_ADDED, columns.size, BLOCK)) if part.size)
 
 
-def stacked(sizes: tuple[int, ...], *rows: list[object]) -> sparse.csc_array:
+def stacked(sizes: tuple[int, ...], *rows: list[Any]) -> Any:
     """Return a matrix from rows of blocks; blocks that are None or missing are zero."""
     made = []
     for row in rows:
-        height = next(block.shape[0] for block in row if block is not None)  # type: ignore[attr-defined]
+        height = next(block.shape[0] for block in row if block is not None)
         padded = [*row, *[None] * (len(sizes) - len(row))]
         made.append(
             [sparse.csc_array((height, s)) if b is None else b for b, s in zip(padded, sizes, strict=True)]

@@ -12,7 +12,7 @@ MAX_ADDED = 20  # rows, and columns, added in one round at most
 
 def minimise(cost: Floats, *, tol: float = 1e-7, **constraints: Any) -> Any:
     """Solve a feasible, bounded linear programme, feasible to `tol`; raises RuntimeError if HiGHS fails."""
-    options = {"primal_feasibility_tolerance": tol, "dual_feasibility_tolerance": tol}
+    options: Any = {"primal_feasibility_tolerance": tol, "dual_feasibility_tolerance": tol}
     found = optimize.linprog(cost, method="highs", options=options, **constraints)
     if found.status != 0:
         raise RuntimeError(f"HiGHS did not solve the linear programme: {found.message}")
