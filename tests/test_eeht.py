@@ -35,7 +35,7 @@ def points(M, r, n_bases):
 
 def optimum_is_that_of_the_whole_programme(M, r, **options):
     sel = sepnmf.eeht(M, r, negative="allow", **options)
-    A = points(M, r, options.get("n_bases", 4))
+    A = points(M, r, options.get("n_bases", 8))
     assert sel.status == "converged"
     assert sel.history["objective"][-1] == pytest.approx(oracles.least_largest_residual(A, r), abs=1e-8)
     assert sel.scores.sum() == pytest.approx(r)
@@ -101,7 +101,7 @@ def test_balls_are_those_of_a_plain_search(choice):
     M = noisy_mixtures(5, m=8, n=30, r=3, level=0.05)
     diagonal = sepnmf.eeht(M, 3).scores
     sel = sepnmf.eeht(M, 3, choice=choice)
-    A = points(M, 3, 4)
+    A = points(M, 3, 8)
     left, chosen = diagonal.copy(), []
     for ball in oracles.balls_with_enough(A, diagonal, 3):
         free = [j for j in ball if j not in chosen]
@@ -166,9 +166,7 @@ def test_sparse_data_give_the_answer_of_dense_ones(clouds):
 
 
 def test_a_limit_on_the_rounds_is_kept_and_said(clouds):
-    with pytest.warns(
-        ConvergenceWarning, match="eeht stopped after 2 rounds before its diagonal"
-    ):
+    with pytest.warns(ConvergenceWarning, match="eeht stopped after 2 rounds before its diagonal"):
         sel = sepnmf.eeht(clouds[0], 3, max_outer=2)
     assert (sel.status, sel.converged, sel.n_outer) == ("max_outer", False, 2)
     assert len(set(sel.anchors.tolist())) == 3

@@ -36,7 +36,7 @@ def eeht(
     *,
     choice: Literal["diagonal", "largest", "centroids"] = "diagonal",
     normalize: Literal["none", "l1"] = "none",
-    n_bases: int = 4,
+    n_bases: int = 8,
     max_outer: int = 100,
     negative: Negative = "error",
     callback: Callback | None = None,
@@ -72,7 +72,7 @@ def eeht(
         its largest diagonal entry, or the column nearest to the mean of its columns.
     normalize : {"none", "l1"}, default "none"
         "l1" divides the columns by their l1 norms first, as mixtures whose weights do not sum to one need.
-    n_bases : int, default 4
+    n_bases : int, default 8
         Number of bases in the norm. 1 is the l1 norm along the principal axes, as in the paper; with many,
         the norm becomes Euclidean.
     max_outer : int, default 100
