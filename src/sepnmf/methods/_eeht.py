@@ -119,6 +119,10 @@ def eeht(
     directions over others), sets of rows and columns that need not be equal, the test by least squares, and
     that balls need less of the diagonal than r/(r + 1) when larger ones before have used it up.
 
+    The default of `n_bases` is from data of `make_midpoint` with noise 0.25 and r = 10, of 20 of which one
+    basis finds the anchors of none, four those of 19, and eight those of all. Beyond a noise of about 0.3
+    the relaxation itself fails: then the largest diagonal entries are not those of the anchors.
+
     References
     ----------
     T. Mizutani, "Endmember extraction from hyperspectral images using self-dictionary approach with linear
