@@ -135,7 +135,7 @@ def eeht(
     Examples
     --------
     >>> import sepnmf
-    >>> M, anchors = sepnmf.datasets.make_midpoint(noise=0.1, r=5, random_state=0)
+    >>> M, anchors = sepnmf.datasets.make_midpoint(noise=0.05, r=5, random_state=0)
     >>> sel = sepnmf.eeht(M, 5, negative="allow")
     >>> set(sel.anchors) == set(anchors), sel.status
     (True, 'converged')
