@@ -260,6 +260,7 @@ SCALE_FREE = (
     "robust_spa",
     "pseudo_point_spa",
     "fippi",
+    "eeht",
 )
 # Whose anchors are the same columns after a permutation. Left out are methods that draw a number for each
 # column (hottopixx, fgnsr, xray with "rand", nfindr from random ones), that draw starts or samples by place

@@ -223,3 +223,40 @@ def printed_dca(M, X0, p, norm, lam, rho, beta, weights, outer, inner, tol, inne
         yield X
         if np.linalg.norm(X - X_k) / np.linalg.norm(X_k) <= tol:
             break
+
+
+def least_largest_residual(A, r):
+    """min max_j ‖a_j − Ax_j‖₁ with trace r and 0 ≤ x_ij ≤ x_ii ≤ 1: all unknowns and constraints at once."""
+    n = A.shape[1]
+    X, size, top = cp.Variable((n, n)), cp.Variable(A.shape), cp.Variable()
+    d = cp.diag(X)
+    rules = [
+        X >= 0,
+        d <= 1,
+        cp.trace(X) == r,
+        cp.reshape(d, (n, 1), order="F") @ np.ones((1, n)) >= X,
+        size >= A - A @ X,
+        size >= A @ X - A,
+        cp.sum(size, axis=0) <= top,
+    ]
+    problem = cp.Problem(cp.Minimize(top), rules)
+    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    problem.solve(solver="HIGHS", highs_options=tight)
+    return problem.value
+
+
+def balls_with_enough(A, p, r):
+    """Columns of the smallest balls of more than r/(r + 1) of the weights p, a ball at a time."""
+    p, balls = np.array(p), []
+    for _ in range(r):
+        best = (np.inf, None)
+        for i in range(A.shape[1]):
+            apart = [sum(abs(A[:, i] - A[:, j])) for j in range(A.shape[1])]
+            for radius in sorted(apart):
+                inside = [j for j in range(A.shape[1]) if apart[j] <= radius * (1 + 1e-9)]
+                if sum(p[j] for j in inside) > r / (r + 1):
+                    best = min(best, (radius, inside), key=lambda pair: pair[0])
+                    break
+        balls.append(best[1])
+        p[best[1]] = 0
+    return balls

@@ -405,12 +405,13 @@ CHEAP = (
     "pseudo_point_spa",
     "randomized_spa",
     "robust_spa",
+    "eeht",
 )
 SQUARE = ("admm", "dca", "fgnsr", "hottopixx", "merit", "tuned_admm")
 METHODS = (*CHEAP, *SQUARE, "auto")
-ITERATIVE = {*SQUARE, "preconditioned_spa"}
-# The most columns that methods with n by n coefficients are called with, but for screening.
-WIDEST = dict.fromkeys(SQUARE, 120) | {"hottopixx": 50}
+ITERATIVE = {*SQUARE, "preconditioned_spa", "eeht"}
+# The most columns that methods with n by n unknowns are called with, but for screening.
+WIDEST = dict.fromkeys(SQUARE, 120) | {"hottopixx": 50, "eeht": 40}
 
 # Options that a method cannot do without.
 NEEDED = {

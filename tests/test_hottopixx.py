@@ -56,7 +56,7 @@ def test_expansion_ends_at_the_optimum_of_the_whole_programme(make, level, sizes
 
 
 def test_rows_and_columns_join_until_nothing_is_missing(monkeypatch):
-    monkeypatch.setattr(module, "MAX_ADDED", 3)
+    monkeypatch.setattr("sepnmf.methods._linear_programme.MAX_ADDED", 3)
     M, _ = make_midpoint(0.1, random_state=0, r=6)
     sel = sepnmf.hottopixx(M, 6, noise=0.1, negative="allow", random_state=0)
     assert sel.n_outer == len(sel.history["seconds"]) > 2
@@ -209,6 +209,6 @@ def test_a_failure_of_the_solver_is_an_error(easy, monkeypatch):
     def fail(*_, **__):
         return OptimizeResult(status=4, message="numerical difficulties")
 
-    monkeypatch.setattr(module.optimize, "linprog", fail)
+    monkeypatch.setattr("scipy.optimize.linprog", fail)
     with pytest.raises(RuntimeError, match="HiGHS did not solve the linear programme: numerical"):
         solve(easy[0], 4)

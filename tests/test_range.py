@@ -26,6 +26,7 @@ GREEDY = {
     "randomized_spa": {"random_state": 0},
     "pseudo_point_spa": {},
     "fippi": {},
+    "eeht": {},
 }
 SCALES = {"huge": 2.0**1023, "near the root": 2.0**410, "small": 2.0**-900, "denormal": 2.0**-1074}
 # Whole numbers, so that multiples of the smallest denormal number are exact.

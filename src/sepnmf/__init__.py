@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sepnmf.methods import (
         admm,
         dca,
+        eeht,
         fgnsr,
         fippi,
         hottopixx,
@@ -63,6 +64,7 @@ __all__ = [
     "cooccurrence",
     "datasets",
     "dca",
+    "eeht",
     "estimate_rank",
     "fgnsr",
     "fippi",

@@ -63,7 +63,8 @@ class Selection:
         Names of the anchors, if the container of M has names for its columns.
     vertices : ndarray of shape (m, r) or None
         From `auto`: what the pure columns look like without noise, estimated from all columns, in the order
-        of `anchors` and scaled like these. None from other methods and for data in chunks.
+        of `anchors` and scaled like these. From `eeht` with ``choice="centroids"``: means of columns near
+        the anchors. None from other methods and for data in chunks.
     spread : ndarray of shape (m, r) or None
         Standard errors of the entries of `vertices`; NaN where they cannot be estimated.
     stability : ndarray of shape (r,) or None

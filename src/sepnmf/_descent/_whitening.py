@@ -22,6 +22,7 @@ NOISE_ALONE = 0.01  # probability that noise leaves so much of some column, belo
 UNEVEN = 0.01  # mean squared deviation of the lengths of columns from one, beyond which they are free
 BEYOND_NOISE = 4.0  # times what noise leaves, which the deviation must exceed too
 DARK = 0.01  # of the median; lengths are at least this
+INDEPENDENT = "independent columns"  # what is left has structure, but is drawn anew for each column
 ROUNDING = 1e-13  # of ‖M‖²_F, below which nothing is left by the leading part
 
 
@@ -42,6 +43,11 @@ class Noisy(NamedTuple):
     brightness: Floats | None = None
     sizes: Floats | None = None  # of the noise in the columns, relative to the mean, where they differ
     coordinates: Floats | None = None  # along r leading directions or fewer; None if all rows are used
+
+    @property
+    def is_modelled(self) -> bool:
+        """Whether a model says how large the noise is; it is not where columns are only independent."""
+        return self.kind != INDEPENDENT
 
     @property
     def has_free_lengths(self) -> bool:
@@ -70,7 +76,7 @@ def with_white_noise(
     if found is None:
         if noise != "auto" or not spectrum.is_distinct(r) or not has_independent_columns(M, r, rng):
             return data, None
-        return data, spectrum.with_lengths(r)._replace(kind="independent columns")
+        return data, spectrum.with_lengths(r)._replace(kind=INDEPENDENT)
     data = Dense(found.data)
     white = measured_noise(data, r, rng, found.brightness)
     return data, white._replace(

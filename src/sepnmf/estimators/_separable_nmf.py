@@ -144,7 +144,8 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         """Return the pure samples without noise, if the method has estimated them."""
         if self.selection_.vertices is None:
             raise ValueError(
-                'components="vertices" needs method="auto" and data in memory: pass components="anchors".'
+                'components="vertices" needs data in memory and method="auto", or method="eeht" with '
+                'choice="centroids": pass components="anchors".'
             )
         return self.selection_.vertices
 

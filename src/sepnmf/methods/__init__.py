@@ -5,6 +5,7 @@ A new method is its file and its name here; `sepnmf.METHODS` and `sepnmf.select`
 
 from sepnmf.methods._admm import admm
 from sepnmf.methods._dca import dca
+from sepnmf.methods._eeht import eeht
 from sepnmf.methods._fgnsr import fgnsr
 from sepnmf.methods._fippi import fippi
 from sepnmf.methods._hottopixx import hottopixx
@@ -30,6 +31,7 @@ __all__ = [
     "State",
     "admm",
     "dca",
+    "eeht",
     "fgnsr",
     "fippi",
     "hottopixx",

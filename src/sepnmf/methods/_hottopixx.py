@@ -1,14 +1,14 @@
 """Separable NMF by linear programming (Hottopixx)."""
 
 import time
-from typing import Any
 
 import numpy as np
-from scipy import optimize, sparse
+from scipy import sparse
 
 from sepnmf._typing import Floats, Seed
 from sepnmf._validation import check_choice, check_generator, check_number
 from sepnmf.matrix import MatrixLike, Negative, dense_data
+from sepnmf.methods._linear_programme import largest_violations, minimise
 from sepnmf.methods._method import method
 from sepnmf.methods._picking import PICKS, Pick, pick_anchors
 from sepnmf.methods._spa import successive_projections
@@ -16,7 +16,6 @@ from sepnmf.selection import Selection
 
 SPREAD = 0.01  # width of the interval from which the costs p are drawn, so that no two are equal
 SLACK = 1e-6  # smallest bound on a residual, and tolerance for violations; that of HiGHS is 1e-7
-MAX_ADDED = 20  # rows, and columns, added in one round at most
 
 
 @method(
@@ -198,7 +197,7 @@ class Programme:
         """Rows with the most negative reduced costs p_i − Σ_j max(m_iᵀy_j, 0)."""
         gain = np.maximum(self.M.T @ self.Y, 0.0).sum(axis=1) - self.p
         gain[self.rows] = -np.inf
-        return largest_violations(gain)
+        return largest_violations(gain, SLACK)
 
     def violated_columns(self) -> list[int]:
         """Fit the other columns of X with this diagonal; return those that violate their bounds most."""
@@ -213,18 +212,4 @@ class Programme:
             found = minimise(cost, A_eq=A_eq, b_eq=self.M[:, j], bounds=entries + [(0, None)] * (2 * m))
             self.X[used, j] = found.x[: used.size]
             excess[j] = found.fun - self.bound
-        return largest_violations(excess)
-
-
-def largest_violations(values: Floats) -> list[int]:
-    """Indices of the largest values that exceed `SLACK`, at most `MAX_ADDED` of them."""
-    order = np.argsort(-values, kind="stable")[:MAX_ADDED]
-    return [int(i) for i in order if values[i] > SLACK]
-
-
-def minimise(cost: Floats, **constraints: Any) -> Any:
-    """Solve a feasible, bounded linear programme; raises RuntimeError if HiGHS fails."""
-    found = optimize.linprog(cost, method="highs", **constraints)
-    if found.status != 0:
-        raise RuntimeError(f"HiGHS did not solve the linear programme: {found.message}")
-    return found
+        return largest_violations(excess, SLACK)

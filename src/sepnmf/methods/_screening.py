@@ -95,7 +95,8 @@ def choose_among_candidates(
         "lost": np.array([0.0, lost]),
         "total": np.array([np.nan, polished.left.total]),
     }
-    return replace(found, **polished.chosen(scores, n), X=None, history=history)
+    chosen_of_all = polished.chosen(scores, n)
+    return replace(found, **chosen_of_all, X=None, history=history, vertices=None, spread=None)
 
 
 def refined(matrix: Matrix, sel: Selection, normalize: Normalize = "auto", **options: Any) -> Selection:
@@ -114,6 +115,8 @@ def refined(matrix: Matrix, sel: Selection, normalize: Normalize = "auto", **opt
     else:
         anchors, scores, refinement = refine_anchors(matrix, sel.anchors, normalize=normalize, **options)
         chosen = {"anchors": anchors, "scores": scores}
+    if not np.array_equal(chosen["anchors"], sel.anchors):
+        chosen |= {"vertices": None, "spread": None}  # those of other anchors
     seconds = sel.seconds + time.perf_counter() - began
     return replace(sel, **chosen, refinement=refinement, seconds=seconds)
 
