@@ -47,9 +47,9 @@ def cloud(problem: Problem) -> Cloud:
 def has_no_pure_columns(problem: Problem, anchors: Ints) -> bool:
     """Whether columns lie farther outside than noise puts them, of the anchors and of any pure columns.
 
-    False if that cannot be known: without a model of the noise, with hardly any noise, and if fewer than r directions stand
-    out of it. The anchors are tested, and then the columns nearest to the vertices of the cone of least
-    volume: the anchors need not be the purest columns.
+    False if that cannot be known: without a model of the noise, with hardly any noise, and if fewer than r
+    directions stand out of it. The anchors are tested, and then the columns nearest to the vertices of the
+    cone of least volume: the anchors need not be the purest columns.
     """
     noise, r, n = problem.noise, problem.r, problem.n
     if noise is None or not noise.is_modelled or r < 2 or len(problem.X) < r or n <= r:

@@ -156,7 +156,7 @@ class Leading(NamedTuple):
         if left <= max(UNEVEN, BEYOND_NOISE * by_noise):
             return None
         lengths = np.abs(self.vectors[0])
-        lengths = np.maximum(lengths, DARK * float(np.median(lengths)))
+        lengths = np.maximum(lengths, DARK * float(np.median(lengths[lengths > 0])))
         return np.asarray(lengths / lengths.mean())
 
     def as_noise(self, r: int, *, compress: bool = False) -> Noisy:
