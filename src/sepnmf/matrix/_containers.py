@@ -254,6 +254,8 @@ def from_xarray(M: Any, name: str) -> Container:
     """
     if M.ndim < 2:
         raise ValueError(f"{name} must have 2 dimension(s), got shape {M.shape}.")
+    if M.size == 0:
+        raise ValueError(f"{name} is empty: its shape is {M.shape}.")
     known = [dim for dim in M.dims if str(dim).lower() in SPECTRAL]
     rows = M.dims[0] if M.ndim == 2 and len(known) != 1 else spectral_dimension(M, name)
     columns = tuple(dim for dim in M.dims if dim != rows)
