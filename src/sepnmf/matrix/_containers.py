@@ -351,7 +351,8 @@ def missing_values(M: Any, name: str) -> list[float]:
         masked = any(M.encoding.get(key) is not None for key in ("_FillValue", "missing_value"))
         return [np.nan] if masked and M.dtype.kind == "f" else []
     try:
-        values = np.concatenate([np.ravel(np.asarray(value, dtype=np.float64)) for value in declared])
+        with np.errstate(over="ignore"):
+            values = np.concatenate([np.ravel(np.asarray(value, dtype=np.float64)) for value in declared])
     except (TypeError, ValueError):
         raise ValueError(
             f"{name} has the fill value {str(declared[0])[:40]!r}, which is not a number: correct it in "
