@@ -98,6 +98,28 @@ def test_rows_of_different_lengths_and_empty_labelled_arrays_are_refused_by_name
         sepnmf.nnls(xr.DataArray(np.ones((0, 3))), A)
 
 
+def test_a_fill_value_beyond_the_range_of_float64_is_no_warning():
+    xr = pytest.importorskip("xarray")
+    huge = A.astype(np.longdouble)
+    huge[0, 0] *= np.longdouble(10) ** 400
+    labelled = xr.DataArray(huge, dims=("row", "column"), attrs={"_FillValue": huge[0, 0]})
+    with pytest.raises(ValueError, match="M has 1 NaN or infinite entries"):
+        sepnmf.spa(labelled, 2)
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "table"])
+def test_names_of_files_with_line_breaks_are_told_in_one_line(tmp_path, kind):
+    path = tmp_path / "two\nlines.csv"
+    if kind == "folder":
+        path.mkdir()
+    if kind == "table":
+        path.write_text("1,2\n3,4\n")
+    with pytest.raises((ValueError, FileNotFoundError), match=r"two lines\.csv") as raised:
+        sepnmf.io.read(path, in_parts=True)
+    assert "\n" not in str(raised.value)
+    assert (kind == "missing") == isinstance(raised.value, FileNotFoundError)
+
+
 def test_values_are_shown_in_one_line():
     for wrong in (np.ones((9, 9)), "x\ny" * 100):
         for call in (
