@@ -107,6 +107,16 @@ def test_a_fill_value_beyond_the_range_of_float64_is_no_warning():
         sepnmf.spa(labelled, 2)
 
 
+def test_a_column_of_the_largest_numbers_is_no_axis():
+    pd = pytest.importorskip("pandas")
+    M = np.random.default_rng(0).random((6, 7))
+    M[:, 0] = [-4e307, 8.5e307, 0, 1.8e307, 1.6e308, 1e308]  # the sum of the steps is beyond the range
+    frame = pd.DataFrame(M * [1, *[1e308] * 6], columns=[f"c{j}" for j in range(7)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        assert len(sepnmf.spa(frame, 7 - 1, negative="allow").anchors) == 6
+
+
 @pytest.mark.parametrize("kind", ["missing", "folder", "table"])
 def test_names_of_files_with_line_breaks_are_told_in_one_line(tmp_path, kind):
     path = tmp_path / "two\nlines.csv"
