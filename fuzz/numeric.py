@@ -107,7 +107,8 @@ def separable_nmf(M: Any, case: "Case") -> Answer:
 def anchor_selector(M: Any, case: "Case") -> Answer:
     """The estimator that chooses features."""
     model = sepnmf.AnchorSelector(case.r, **case.options).fit(M)
-    assert model.transform(M).shape == (case.array.shape[0], case.r)
+    if not (sparse.issparse(M) and M.dtype == np.float16):  # of which SciPy takes no columns
+        assert model.transform(M).shape == (case.array.shape[0], case.r)
     return {"anchors": model.anchor_indices_, "scores": model.scores_}
 
 

@@ -175,6 +175,17 @@ def test_vertices_of_the_largest_numbers_are_finite():
     np.testing.assert_allclose(sel.vertices / 2.0**1000, small.vertices, rtol=1e-9)
 
 
+@pytest.mark.parametrize("exponent", [-409, -400, -300, -200, 200, 300, 400])
+def test_auto_and_refined_anchors_do_not_depend_on_the_unit(exponent):
+    first = [4.497, 8.4787, 2.4434, 4.7169, 7.4443, 7.9405, 7.9405, 7.9405, 4.0087, 5.0502, 5.0502, 4.497]
+    second = [3.7033, 7.0645, 2.0439, 4.336, 6.2651, 6.5816, 6.5816, 6.5816, 3.123, 4.0802, 4.0802, 3.7033]
+    M = np.array([first, second]) / 8.4787
+    scaled = np.ldexp(M, exponent)  # squares fit, and squares of these do not
+    for options in ({"method": "auto"}, {"method": "spa", "refine": True}):
+        want = sepnmf.select(M, 2, **options).anchors
+        assert np.array_equal(sepnmf.select(scaled, 2, **options).anchors, want)
+
+
 def test_arguments_of_functions_for_texts_are_checked():
     Q = text.cooccurrence(COUNTS)
     for call, said in {

@@ -50,7 +50,7 @@ class Problem:
     ) -> "Problem":
         """Check r, scale the columns, find the kind of noise, and take leading coordinates."""
         r = check_rank(r, data.shape[1])
-        data = data.in_range()
+        data = data.in_range(twice=True)
         if not data.squares.any():
             raise ValueError("M is zero: there is no column to choose.")
         scaled_data = scaled(data, check_normalize(normalize))
