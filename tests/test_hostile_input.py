@@ -107,6 +107,21 @@ def test_a_fill_value_beyond_the_range_of_float64_is_no_warning():
         sepnmf.spa(labelled, 2)
 
 
+@pytest.mark.parametrize("kind", [np.uint64, np.int64])
+def test_fill_values_beyond_the_integers_of_float64_are_noticed(kind):
+    xr = pytest.importorskip("xarray")
+    fill = np.iinfo(kind).max - 1  # 2⁶⁴ − 2, the default of NetCDF, is 2⁶⁴ in float64
+    counts = COUNTS.astype(kind)
+    counts[2, 3] = fill
+    for value in (kind(fill), fill, np.array([fill], kind)):
+        labelled = xr.DataArray(counts, dims=("row", "column"), attrs={"_FillValue": value})
+        assert 3 not in sepnmf.spa(labelled, 3).anchors
+    for value in ("5.0", 5.0, 5.5, np.nan, np.inf, "inf"):  # 5 is among the counts
+        labelled = xr.DataArray(COUNTS.astype(kind), dims=("row", "column"), attrs={"_FillValue": value})
+        used = (COUNTS != float(value)).all(axis=0)
+        assert used[sepnmf.spa(labelled, 2).anchors].all()
+
+
 def test_a_column_of_the_largest_numbers_is_no_axis():
     pd = pytest.importorskip("pandas")
     M = np.random.default_rng(0).random((6, 7))

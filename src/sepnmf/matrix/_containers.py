@@ -360,9 +360,14 @@ def missing_values(M: Any, name: str) -> list[float]:
         ) from None
     if M.dtype.kind == "f":
         return [float(value) for value in values]
-    limits = np.iinfo(M.dtype) if M.dtype.kind in "iu" else None
-    fitting = (v for v in values if limits and float(v).is_integer() and limits.min <= v <= limits.max)
-    return [float(value) for value in fitting]
+    if M.dtype.kind not in "iu":
+        return []
+    limits = np.iinfo(M.dtype)
+    # As integers: float64 would round those beyond 2⁵³, among them the usual fill values of 64 bits.
+    exact = (item for value in declared for item in np.ravel(np.asarray(value)).tolist())
+    numbers = [item if isinstance(item, int) else float(item) for item in exact]
+    whole = [int(number) for number in numbers if isinstance(number, int) or number.is_integer()]
+    return [item for item in whole if limits.min <= item <= limits.max]
 
 
 READERS: dict[tuple[str, str], Callable[[Any, str], Container]] = {
