@@ -118,7 +118,7 @@ def test_fill_values_beyond_the_integers_of_float64_are_noticed(kind):
         assert 3 not in sepnmf.spa(labelled, 3).anchors
     for value in ("5.0", 5.0, 5.5, np.nan, np.inf, "inf"):  # 5 is among the counts
         labelled = xr.DataArray(COUNTS.astype(kind), dims=("row", "column"), attrs={"_FillValue": value})
-        used = (COUNTS != float(value)).all(axis=0)
+        used = (float(value) != COUNTS).all(axis=0)
         assert used[sepnmf.spa(labelled, 2).anchors].all()
 
 
