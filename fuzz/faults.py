@@ -576,9 +576,22 @@ def cold_cache(place: Place) -> None:
     must((place.folder / "o1/weights.csv").read_bytes() in answers, "another answer after the damage")
 
 
-@fault
-def nobody(place: Place) -> None:
-    """A user without a home or a writable installation: every command."""
+EVERY_METHOD = """
+import numpy as np
+import sepnmf
+M = sepnmf.datasets.make_dirichlet(0.01, m=12, n=30, r=3, random_state=0)[0]
+needed = {"admm": {"lam": 1.0, "rho": (1.0, 1.0, 1.0)}, "dca": {"lam": 1.0, "rho": 1.0, "beta": 1.0}}
+for name in sepnmf.METHODS:
+    found = sepnmf.select(M, 3, name, negative="allow", **needed.get(name, {}))
+    assert len(set(found.anchors.tolist())) == 3, name
+assert np.isfinite(sepnmf.nnls(M[:, found.anchors], M)).all()
+assert sepnmf.estimate_rank(M, negative="allow").low >= 1
+assert sepnmf.SeparableNMF(3, negative="allow").fit(M.T).components_.shape == (3, 12)
+"""
+
+
+def as_nobody(place: Place, temporary: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return how commands of a user without home or writable installation begin, and their environment."""
     if os.getuid() != 0 or not shutil.which("setpriv"):
         raise LeftOut("needs root and setpriv")
     prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
@@ -588,21 +601,45 @@ def nobody(place: Place) -> None:
             break
     else:
         raise LeftOut(f"no Python {version} that another user may run")
-    site = sysconfig.get_paths()["purelib"]
-    temporary = place.folder / "tmp"
     for folder in (place.folder.parent, place.folder):
         folder.chmod(0o755)
-    temporary.mkdir()
-    out = place.folder / "out"
-    out.mkdir()
-    for folder in (out, temporary):
-        os.chown(folder, NOBODY, NOBODY)
+    for name in ("out", "tmp"):
+        (place.folder / name).mkdir()
+        os.chown(place.folder / name, NOBODY, NOBODY)
+    site = sysconfig.get_paths()["purelib"]
     env = {"HOME": "/nonexistent", "PYTHONPATH": f"{SOURCE}:{site}", "PYTHONDONTWRITEBYTECODE": "1"}
-    env["TMPDIR"] = str(place.random.choice([temporary, "/nonexistent"]))
-    name, words = place.random.choice([*commands(place.data).items()])
-    code, err = run([*words, "--out", str(out / "o")], env=env, prefix=(*prefix, python))
+    return (*prefix, python), env | {"TMPDIR": temporary, "OPENBLAS_NUM_THREADS": "1"}
+
+
+@fault
+def nobody(place: Place) -> None:
+    """A user without a home or a writable installation: every command, or one where nothing can be cached."""
+    cached = place.random.random() < 0.5
+    prefix, env = as_nobody(place, str(place.folder / "tmp") if cached else "/nonexistent")
+    every = [*commands(place.data).items(), ("reproduce", REPRODUCE)]
+    for name, words in every if cached else [place.random.choice(every)]:
+        out = place.folder / "out" / name
+        code, err = run([*words, "--out", str(out)], env=env, prefix=prefix)
+        one_line(err, code, (0,))
+        written = out / ("results.sqlite" if name == "reproduce" else "run.json")
+        must(written.exists(), f"{name} wrote nothing")
+    code, err = run(["methods"], env=env, prefix=prefix)
     one_line(err, code, (0,))
-    must((out / "o/run.json").exists(), f"{name} wrote nothing")
+
+
+@fault
+def nobody_in_python(place: Place) -> None:
+    """A user without a home or a writable installation: import, every method, and what uses methods."""
+    prefix, env = as_nobody(place, str(place.random.choice([place.folder / "tmp", "/nonexistent"])))
+    done = subprocess.run(
+        [*prefix, "-W", "ignore", "-c", EVERY_METHOD],
+        env=os.environ | env,
+        capture_output=True,
+        text=True,
+        timeout=5 * LONGEST,
+        check=False,
+    )
+    must(done.returncode == 0 and not done.stderr, f"exit code {done.returncode}: {done.stderr[-500:]}")
 
 
 INTERRUPTED = """

@@ -12,10 +12,12 @@ PATH = Path(__file__).parents[1] / "fuzz" / "numeric.py"
 
 @pytest.fixture(scope="module")
 def numeric():
+    sys.path.insert(0, str(PATH.parent))  # it imports its neighbour
     spec = importlib.util.spec_from_file_location("fuzz_numeric", PATH)
     module = importlib.util.module_from_spec(spec)
     sys.modules["fuzz_numeric"] = module
     spec.loader.exec_module(module)
+    sys.path.remove(str(PATH.parent))
     return module
 
 

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, TypeVar, cast
@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sepnmf._typing import ArrayLike, Floats
+from sepnmf._typing import ArrayLike, Floats, Indices, Ints
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,8 +49,8 @@ def check_array(A: ArrayLike, name: str, ndim: int = 2) -> Floats:
 
     float32 stays float32 (and float16 becomes it); every other real type becomes float64.
     """
-    array = check_real_array(A, name, ndim)
-    array = array.astype(computing_dtype(array.dtype), copy=False)
+    given = check_real_array(A, name, ndim)
+    array: Floats = in_computing_dtype(given)
     if has_not_finite(array):
         bad = ~np.isfinite(array)
         where = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -64,7 +64,10 @@ def check_real_array(A: ArrayLike, name: str, ndim: int = 2) -> NDArray[Any]:
     if hasattr(A, "toarray") and not isinstance(A, np.ndarray):
         raise ValueError(f"{name} is sparse, and this needs a dense array: pass {name}.toarray().")
     refuse_masked(A, name)
-    array = np.asarray(A)
+    try:
+        array = np.asarray(A)
+    except ValueError:  # a list of lists that is no array
+        raise ValueError(f"{name} is not a matrix: its rows must have the same number of entries.") from None
     check_real(array.dtype, name)
     if array.ndim != ndim:
         raise ValueError(wrong_dimensions(name, ndim, array.shape))
@@ -97,6 +100,12 @@ def has_not_finite(array: Floats) -> bool:
 def computing_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the floating-point type that numbers of a type are computed in: float32 stays float32."""
     return np.dtype(np.float32 if dtype in (np.float32, np.float16) else np.float64)
+
+
+def in_computing_dtype(array: Any) -> Any:
+    """Return numbers, sparse ones too, in the type they are computed in; too large ones become infinite."""
+    with np.errstate(over="ignore"):
+        return array.astype(computing_dtype(array.dtype), copy=False)
 
 
 def check_real(dtype: np.dtype[Any], name: str) -> None:
@@ -174,21 +183,47 @@ def scaled_weights(weights: ArrayLike, n: int) -> Floats:
     return array
 
 
+def shown(value: object) -> str:
+    """Return a value in one line, as messages write it."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
 def check_rank(r: object, n: int) -> int:
     """Return the number of anchors, an integer with 1 ≤ r ≤ n."""
     if isinstance(r, bool) or not isinstance(r, Integral):
-        raise ValueError(f"r must be an integer, got {r!r}.")
+        raise ValueError(f"r must be an integer, got {shown(r)}.")
     rank = int(r)
     if not 1 <= rank <= n:
         raise ValueError(f"r must lie between 1 and the number of columns, {n}, got {rank}.")
     return rank
 
 
+def check_indices(anchors: Indices, n: int) -> Ints:
+    """Return distinct column indices between 0 and n − 1."""
+    K = index_set(anchors, "anchors")
+    if min(K) < 0 or max(K) >= n:
+        raise ValueError(f"anchors must lie between 0 and {n - 1}, got {shown(sorted(K))}.")
+    return np.array(sorted(K), dtype=np.intp)
+
+
+def index_set(indices: Indices, name: str) -> frozenset[int]:
+    """Return a non-empty collection of distinct integers as a set."""
+    no_items = not isinstance(indices, Collection) or getattr(indices, "ndim", 1) == 0
+    items = [] if no_items else list(indices)
+    if not items or not all(isinstance(i, Integral) and not isinstance(i, bool) for i in items):
+        raise ValueError(f"{name} must be a non-empty collection of integers, got {shown(indices)}.")
+    distinct = frozenset(int(i) for i in items)
+    if len(distinct) < len(items):
+        raise ValueError(f"{name} must be distinct, got {shown(indices)}.")
+    return distinct
+
+
 def check_number(value: object, name: str, *, least: float = 0.0, strict: bool = True) -> float:
     """Return a finite real number above `least` (or at least `least` when not `strict`)."""
     bound = f"{'greater than' if strict else 'at least'} {least:g}"
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ValueError(f"{name} must be a number {bound}, got {value!r}.")
+        raise ValueError(f"{name} must be a number {bound}, got {shown(value)}.")
     try:
         number = float(value)
     except OverflowError:
@@ -201,7 +236,7 @@ def check_number(value: object, name: str, *, least: float = 0.0, strict: bool =
 def check_count(value: object, name: str, *, least: int = 1) -> int:
     """Return an integer that is at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+        raise ValueError(f"{name} must be an integer of at least {least}, got {shown(value)}.")
     return int(value)
 
 
@@ -209,7 +244,7 @@ def check_choice(value: object, name: str, choices: Iterable[str]) -> str:
     """Return `value` if it is one of `choices`."""
     known = tuple(choices)
     if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}.")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {shown(value)}.")
     return value
 
 

@@ -1,16 +1,14 @@
 """Quality of anchors: compared with true anchors, with reference columns, and by the fit to the data."""
 
 from collections.abc import Collection, Iterator, Sequence
-from numbers import Integral
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from sepnmf._typing import ArrayLike, Floats, Ints
+from sepnmf._typing import ArrayLike, Floats, Indices
+from sepnmf._validation import check_indices, index_set
 from sepnmf.least_squares import explained_share
 from sepnmf.matrix import MatrixLike, as_matrix, complete_array
-
-Indices = Collection[int] | Ints
 
 
 def success_rate(found: Indices | Sequence[Indices], true: Indices | Sequence[Indices]) -> float:
@@ -194,25 +192,6 @@ def rae(
     """
     matrix = as_matrix(M, "allow", mask=mask, row_mask=row_mask)
     return explained_share(matrix, check_indices(anchors, matrix.given_columns))
-
-
-def check_indices(anchors: Indices, n: int) -> Ints:
-    """Return distinct column indices between 0 and n − 1."""
-    K = index_set(anchors, "anchors")
-    if min(K) < 0 or max(K) >= n:
-        raise ValueError(f"anchors must lie between 0 and {n - 1}, got {sorted(K)}.")
-    return np.array(sorted(K), dtype=np.intp)
-
-
-def index_set(indices: Indices, name: str) -> frozenset[int]:
-    """Return a non-empty collection of distinct integers as a set."""
-    items = list(indices) if isinstance(indices, Collection) else []
-    if not items or not all(isinstance(i, Integral) and not isinstance(i, bool) for i in items):
-        raise ValueError(f"{name} must be a non-empty collection of integers, got {indices!r}.")
-    distinct = frozenset(int(i) for i in items)
-    if len(distinct) < len(items):
-        raise ValueError(f"{name} must be distinct, got {indices!r}.")
-    return distinct
 
 
 def paired_trials(

@@ -33,7 +33,8 @@ class Problem:
     choice: Floats
     r: int
     noise: Noisy | None  # None if what r columns leave is misfit
-    column_scale: Floats  # what the columns of M were divided by
+    column_scale: Floats  # what the columns of M, divided by `unit`, were divided by
+    unit: float
     rng: np.random.Generator
     n_jobs: int | None
 
@@ -49,7 +50,7 @@ class Problem:
     ) -> "Problem":
         """Check r, scale the columns, find the kind of noise, and take leading coordinates."""
         r = check_rank(r, data.shape[1])
-        data = data.in_range()
+        data = data.in_range(twice=True)
         if not data.squares.any():
             raise ValueError("M is zero: there is no column to choose.")
         scaled_data = scaled(data, check_normalize(normalize))
@@ -60,7 +61,7 @@ class Problem:
         scale = column_scale(data, scaled_data)
         if found is not None and found.columns is not None:
             scale = scale * found.columns
-        return cls(white, X, without_dark_columns(X, r), r, found, scale, rng, n_jobs)
+        return cls(white, X, without_dark_columns(X, r), r, found, scale, data.scale, rng, n_jobs)
 
     def with_more_noise(self, columns: Ints, added: float, rng: np.random.Generator) -> "Problem":
         """The same problem on some of the columns, with more noise: `added` standard deviations of it."""
@@ -148,11 +149,11 @@ def is_mostly_zero(data: InMemory) -> bool:
 
 
 def column_scale(data: InMemory, scaled: InMemory) -> Floats:
-    """What the columns were divided by, with the scale that brought them into floating-point range."""
+    """What columns in floating-point range were divided by."""
     if scaled is data:
-        return np.full(data.shape[1], data.scale)
+        return np.ones(data.shape[1])
     before, after = np.sqrt(data.squares), np.sqrt(scaled.squares)
-    return np.where(after > 0, before / np.where(after > 0, after, 1.0), 1.0) * data.scale
+    return np.where(after > 0, before / np.where(after > 0, after, 1.0), 1.0)
 
 
 def leading_directions(X: Floats, r: int) -> Floats:

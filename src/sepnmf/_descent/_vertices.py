@@ -40,14 +40,15 @@ def estimated_vertices(problem: Problem, anchors: Ints) -> Estimate | None:
         vertices, spread, scale = estimate(problem, anchors)
     except np.linalg.LinAlgError:
         return None
-    return Estimate(in_range(vertices, scale), in_range(spread, scale))
+    return Estimate(times_unit(vertices * scale, problem.unit), times_unit(spread * scale, problem.unit))
 
 
-def in_range(values: Floats, scale: Floats) -> Floats:
-    """The values times the scale, with the largest number in place of what is larger."""
+def times_unit(values: Floats, unit: float) -> Floats:
+    """The values times the unit of the data, with the largest number in place of what is larger."""
     largest = np.finfo(np.float64).max
     with np.errstate(over="ignore"):
-        return np.clip(values * scale, -largest, largest)
+        clipped: Floats = np.clip(values * unit, -largest, largest)
+    return clipped
 
 
 def fitted(problem: Problem, anchors: Ints) -> tuple[Floats, Floats, Floats]:

@@ -19,6 +19,7 @@ from sepnmf.matrix import (
     is_lazy,
     labelled,
     lazy_array,
+    refuse_wrong_indices,
 )
 from sepnmf.registry import find_method, select
 from sepnmf.selection import Selection
@@ -69,6 +70,7 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if not reset and self.negative == "error":  # in `fit`, the method checks the entries
                 X = X.map_blocks(refuse_negative, type(self).__name__)
             return as_matrix(X, self.negative, choose_among=choose_among)
+        refuse_wrong_indices(X, "X")
         with np.errstate(over="ignore", invalid="ignore"):  # it adds up all entries
             try:
                 X = validate_data(self, X, reset=reset, **ACCEPTED)

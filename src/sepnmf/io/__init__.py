@@ -19,7 +19,7 @@ from sepnmf.io._cubes import read_maps, write_cube
 from sepnmf.io._data import Data
 from sepnmf.io._envi import header_beside, read_envi
 from sepnmf.io._geotiff import read_geotiff
-from sepnmf.io._guards import as_documented, check_regular
+from sepnmf.io._guards import as_documented, check_regular, without_line_breaks
 from sepnmf.io._market import matrix_in, read_mtx
 from sepnmf.io._masks import with_masks
 from sepnmf.io._matlab import read_mat
@@ -65,6 +65,7 @@ READERS: dict[str, Callable[..., Data]] = {
 }
 
 
+@without_line_breaks()
 def read(
     file: str | os.PathLike[str],
     *,

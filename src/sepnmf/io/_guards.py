@@ -111,13 +111,24 @@ def in_one_line(file: Path, kind: str) -> Iterator[None]:
 
 
 @contextmanager
-def as_documented(file: Path) -> Iterator[None]:
-    """Convert what a reader may not raise into a one-line ValueError: all but ValueError and OSError."""
+def without_line_breaks() -> Iterator[None]:
+    """Convert messages of several lines, as names with line breaks make them, into one line."""
     try:
         yield
     except (ValueError, OSError) as error:
-        if "\n" in str(error):
-            raise ValueError(f"{one_line(error)}.") from error
+        if "\n" not in str(error):
+            raise
+        kind = FileNotFoundError if isinstance(error, FileNotFoundError) else ValueError
+        raise kind(f"{one_line(error)}.") from error
+
+
+@contextmanager
+def as_documented(file: Path) -> Iterator[None]:
+    """Convert what a reader may not raise into a one-line ValueError: all but ValueError and OSError."""
+    try:
+        with without_line_breaks():
+            yield
+    except (ValueError, OSError):
         raise
     except MemoryError as error:
         raise ValueError(f"{file.name} does not fit into memory.") from error

@@ -86,7 +86,10 @@ def checked_unexplained(matrix: Matrix, W: Floats, sum_to_one: bool = False) -> 
 def explained_share(matrix: Matrix, anchors: Ints) -> float:
     """Return the relative approximation of all columns by some of them, given by the caller's indices."""
     matrix = matrix.with_few_rows()
-    left, _ = checked_unexplained(matrix, matrix.at(anchors))
+    W = matrix.at(anchors)
+    if not np.isfinite(W).all():
+        matrix.checked_scan()  # which refuses what is not finite, and says where
+    left, _ = checked_unexplained(matrix, W)
     if left.total == 0:
         raise ValueError("M is zero, where the relative approximation error is not defined.")
     return left.explained

@@ -7,6 +7,7 @@
 from sepnmf.matrix._as_matrix import MatrixLike, as_matrix
 from sepnmf.matrix._as_matrix import complete_array as complete_array
 from sepnmf.matrix._as_matrix import dense_data as dense_data
+from sepnmf.matrix._checks import refuse_wrong_indices as refuse_wrong_indices
 from sepnmf.matrix._chunked import HELD as HELD
 from sepnmf.matrix._chunked import SMALL as SMALL
 from sepnmf.matrix._chunked import Chunked

@@ -83,4 +83,5 @@ def has_equal_steps(columns: Floats) -> Bools:
     with np.errstate(invalid="ignore", over="ignore"):
         steps = np.diff(columns.astype(np.float64, copy=False), axis=0)  # of whole numbers, no overflow
         mean = steps.mean(axis=0)
-        return np.asarray((mean != 0) & (np.abs(steps - mean) <= STEP_TOLERANCE * np.abs(mean)).all(axis=0))
+        known = np.isfinite(mean) & (mean != 0)  # the mean of the largest numbers is infinite
+        return np.asarray(known & (np.abs(steps - mean) <= STEP_TOLERANCE * np.abs(mean)).all(axis=0))

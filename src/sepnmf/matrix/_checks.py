@@ -12,8 +12,8 @@ from sepnmf._validation import (
     Remedy,
     check_real,
     check_real_array,
-    computing_dtype,
     has_not_finite,
+    in_computing_dtype,
     negative_entries,
     not_finite,
 )
@@ -35,11 +35,41 @@ def checked_kind(A: Any, name: str = "M", *, transpose: bool = False) -> Any:
     if A.ndim != 2 or 0 in A.shape:
         raise ValueError(f"{name} must be a non-empty matrix, got shape {A.shape}.")
     check_real(A.dtype, name)
+    refuse_wrong_indices(A, name)
+    if A.dtype == np.float16:  # in which SciPy's routines cannot compute
+        A = A.astype(np.float32)
     csc = sparse.csc_array(A.T if transpose else A)
     if not csc.has_canonical_format:
         csc = csc.copy()
         csc.sum_duplicates()
     return csc
+
+
+def refuse_wrong_indices(A: Any, name: str) -> None:
+    """Refuse a sparse matrix with indices out of range: SciPy would follow them, and end the process."""
+    is_sparse: bool = sparse.issparse(A)
+    if is_sparse and has_wrong_indices(A):
+        raise ValueError(f"{name} is sparse, with indices outside its shape {A.shape}: build it anew.")
+
+
+def has_wrong_indices(A: Any) -> bool:
+    """Return whether indices of a sparse matrix, or the places where its columns begin, are out of range."""
+    if A.format == "coo":
+        return any(outside(found, size) for found, size in zip((A.row, A.col), A.shape, strict=True))
+    if A.format not in ("csr", "csc", "bsr"):
+        return False
+    height, width = A.blocksize if A.format == "bsr" else (1, 1)
+    rows, columns = A.shape[0] // height, A.shape[1] // width
+    major, minor = (columns, rows) if A.format == "csc" else (rows, columns)
+    starts, stored = A.indptr, min(len(A.indices), len(A.data))
+    if len(starts) != major + 1 or starts[0] != 0 or starts[-1] > stored or (np.diff(starts) < 0).any():
+        return True
+    return outside(A.indices[: starts[-1]], minor)
+
+
+def outside(indices: Ints, size: int) -> bool:
+    """Return whether an index is negative, or not less than `size`."""
+    return bool(len(indices)) and bool(indices.min() < 0 or indices.max() >= size)
 
 
 def checked(
@@ -59,7 +89,7 @@ def checked(
     """
     used = A if columns is None or columns.kept is None else A[:, columns.kept]
     kind = Sparse if sparse.issparse(used) else Dense
-    matrix: InMemory = kind(used.astype(computing_dtype(used.dtype), copy=False), columns=columns)
+    matrix: InMemory = kind(in_computing_dtype(used), columns=columns)
 
     def first(found: Ints) -> tuple[int, int] | None:
         row, column = first_position(found) or (0, 0)

@@ -254,6 +254,8 @@ def from_xarray(M: Any, name: str) -> Container:
     """
     if M.ndim < 2:
         raise ValueError(f"{name} must have 2 dimension(s), got shape {M.shape}.")
+    if M.size == 0:
+        raise ValueError(f"{name} is empty: its shape is {M.shape}.")
     known = [dim for dim in M.dims if str(dim).lower() in SPECTRAL]
     rows = M.dims[0] if M.ndim == 2 and len(known) != 1 else spectral_dimension(M, name)
     columns = tuple(dim for dim in M.dims if dim != rows)
@@ -349,7 +351,8 @@ def missing_values(M: Any, name: str) -> list[float]:
         masked = any(M.encoding.get(key) is not None for key in ("_FillValue", "missing_value"))
         return [np.nan] if masked and M.dtype.kind == "f" else []
     try:
-        values = np.concatenate([np.ravel(np.asarray(value, dtype=np.float64)) for value in declared])
+        with np.errstate(over="ignore"):
+            values = np.concatenate([np.ravel(np.asarray(value, dtype=np.float64)) for value in declared])
     except (TypeError, ValueError):
         raise ValueError(
             f"{name} has the fill value {str(declared[0])[:40]!r}, which is not a number: correct it in "
@@ -357,9 +360,14 @@ def missing_values(M: Any, name: str) -> list[float]:
         ) from None
     if M.dtype.kind == "f":
         return [float(value) for value in values]
-    limits = np.iinfo(M.dtype) if M.dtype.kind in "iu" else None
-    fitting = (v for v in values if limits and float(v).is_integer() and limits.min <= v <= limits.max)
-    return [float(value) for value in fitting]
+    if M.dtype.kind not in "iu":
+        return []
+    limits = np.iinfo(M.dtype)
+    # As integers: float64 would round those beyond 2⁵³, among them the usual fill values of 64 bits.
+    exact = (item for value in declared for item in np.ravel(np.asarray(value)).tolist())
+    numbers = [item if isinstance(item, int) else float(item) for item in exact]
+    whole = [int(number) for number in numbers if isinstance(number, int) or number.is_integer()]
+    return [item for item in whole if limits.min <= item <= limits.max]
 
 
 READERS: dict[tuple[str, str], Callable[[Any, str], Container]] = {

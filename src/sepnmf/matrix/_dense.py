@@ -185,11 +185,14 @@ class Dense(Matrix):
         """Return the matrix divided by a number, or each column by one of n numbers."""
         return replace(self, array=self.array / by)
 
-    def in_range(self) -> Self:
-        """Return the matrix, divided by a power of two if squares could leave the floating-point range."""
+    def in_range(self, *, twice: bool = False) -> Self:
+        """Return the matrix, divided by a power of two if squares could leave the floating-point range.
+
+        With `twice`, also if squares of squares could.
+        """
         with np.errstate(over="ignore", under="ignore"):
             squares = self.squares
-        limit = longest_safe(self.dtype)
+        limit = longest_safe(self.dtype) ** (0.5 if twice else 1.0)
         if 1 / limit <= np.sqrt(squares.max()) <= limit or not np.count_nonzero(self.values):
             return self
         return self.divided_by_power_of_two(int(exponents(np.abs(self.values).max())))

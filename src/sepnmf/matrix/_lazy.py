@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sepnmf._validation import check_real, wrong_dimensions
+from sepnmf._validation import check_real, computing_dtype, in_computing_dtype, wrong_dimensions
 from sepnmf.matrix import _stored
 from sepnmf.matrix._stored import Stored, dask_array
 
@@ -54,6 +54,8 @@ def checked_lazy_array(M: Any) -> Any:
         raise ValueError("M has chunks of unknown size: call M.compute_chunk_sizes() first.")
     if 0 in array.shape:
         raise ValueError(f"M is empty: its shape is {array.shape}.")
+    if array.dtype.itemsize > 8:  # more digits than are computed with
+        array = array.map_blocks(in_computing_dtype, dtype=computing_dtype(array.dtype))
     filled = tuple(tuple(size for size in sizes if size) for sizes in array.chunks)
     return array if filled == array.chunks else array.rechunk(filled)
 

@@ -133,8 +133,6 @@ class Run:
         self.tol = check_number(tol, "tol", strict=False)
         self.inner_tol = check_number(inner_tol, "inner_tol", strict=False)
         self.pick = check_choice(pick, "pick", PICKS)
-        if callback is not None and not callable(callback):
-            raise ValueError(f"callback must be callable, got {callback!r}.")
         self.callback = callback
         self.status: Status = "max_outer"
         self.rows: list[dict[str, float]] = []

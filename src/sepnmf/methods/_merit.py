@@ -133,7 +133,7 @@ def merit(
     R = Fit(unit_sums(M, negative)).R
     n: int = R.shape[1]
     weight = default_lam(R, r) if lam is None else check_number(lam, "lam", strict=False)
-    smoothing = check_number(smoothing, "smoothing")
+    smoothing = check_number(smoothing, "smoothing", least=np.finfo(np.float64).tiny, strict=False)
     max_iter = check_count(max_iter, "max_iter")
     tol = check_number(tol, "tol", strict=False)
     check_choice(pick, "pick", ("max", "sum"))

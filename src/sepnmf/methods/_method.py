@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from sepnmf._typing import ArrayLike
-from sepnmf._validation import check_rank, without_rng
+from sepnmf._validation import check_rank, shown, without_rng
 from sepnmf.matrix import MatrixLike, as_matrix
 from sepnmf.methods._screening import choose_among_candidates
 from sepnmf.selection import Selection
@@ -124,6 +124,9 @@ class Method:
         """Choose r columns of M, whatever holds it, among those that a mask keeps."""
         began = time.perf_counter()
         options = dict(without_rng(self.function, (M, r, *args), options))
+        callback = options.get("callback")
+        if callback is not None and not callable(callback):
+            raise ValueError(f"callback must be callable, got {shown(callback)}.")
         negative = options.get("negative", self.default("negative", "error"))
         given = as_matrix(M, negative, mask=mask, row_mask=row_mask)
         r = check_rank(r, given.shape[1])

@@ -147,6 +147,7 @@ def random_projections(Y: Floats, n_directions: int, condition: float, rng: np.r
     for k in range(r):
         directions, _ = np.linalg.qr(rng.standard_normal((r, n_directions)))
         lengths = condition ** rng.random(n_directions)
+        lengths /= lengths.max()  # so that squares stay in the floating-point range
         reach = column_lengths((lengths * directions).T @ residual)
         anchors[k] = first_largest(reach, free, ROUNDING)
         free[anchors[k]] = False

@@ -165,12 +165,15 @@ def candidates(complement: Complement, first: int, squares: Floats, count: int, 
 
 
 def loss(complement: Complement, j: int, squares: Floats, power: float) -> float:
-    """Return Σ dᵖ of the distances d of the residual's columns from the line through column j."""
+    """Return Σ dᵖ of the distances d of the residual's columns from the line through column j.
+
+    Distances are relative to the longest column of the residual: powers stay in the floating-point range.
+    """
     direction = complement.project(complement.column(j))
     direction /= np.linalg.norm(direction)
     left = squares - complement.products(direction) ** 2
     left[left <= smallest_square(complement)] = 0.0
-    return float((left ** (power / 2)).sum())
+    return float(((left / squares.max()) ** (power / 2)).sum())
 
 
 def smallest_square(complement: Complement) -> float:

@@ -236,7 +236,7 @@ class EntrywiseNorm(SumOverRows):
         root on any set of entries is at most the true threshold. So after the first pass the values of τ
         increase, and τ is the threshold when two passes count the same entries.
         """
-        if p == 1:
+        if p == 1 or gamma == 0:
             return Shrinkage(tau=gamma)
         if form == "paper":
             return Shrinkage(tau=printed_threshold(point.count_above(-1.0)[1], gamma, p, point.n_entries))

@@ -4,6 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from sepnmf._typing import Floats, Ints, Sparse
+from sepnmf._validation import check_array, check_indices
 from sepnmf.least_squares import nnls
 from sepnmf.matrix import MatrixLike, as_matrix
 from sepnmf.text._cooccurrence import Cooccurrence
@@ -46,13 +47,17 @@ def topic_words(together: Sparse | Cooccurrence, anchors: Ints) -> Floats:
            [0.  , 0.  , 0.45, 0.39, 0.16]])
     """
     if isinstance(together, Cooccurrence):
+        check_indices(anchors, together.n_words)
         frequency = together.frequency
         scale = 1 / np.where(frequency > 0, frequency, 1.0)
         # ‖g − Wh‖² for W = UR is ‖Uᵀg − Rh‖² and what does not depend on h.
         U, R = np.linalg.qr(together.columns(anchors) * scale[anchors])
         shares = nnls(R, together.times(U) * scale) * frequency
     else:
-        Q = sparse.csc_array(as_matrix(together).in_memory().array)
+        Q = sparse.csc_array(as_matrix(together, name="together").in_memory().array)
+        if Q.shape[0] != Q.shape[1]:
+            raise ValueError(f"together must be words × words, got shape {Q.shape}.")
+        check_indices(anchors, Q.shape[1])
         frequency = np.asarray(Q.sum(axis=0), dtype=np.float64).ravel()
         given = sparse.csc_array(Q @ sparse.diags_array(1 / np.where(frequency > 0, frequency, 1.0)))
         shares = nnls(given[:, anchors].toarray(), given) * frequency
@@ -91,7 +96,11 @@ def document_topics(counts: MatrixLike, topics: Floats) -> Floats:
            [0. , 1. ],
            [0.5, 0.5]])
     """
-    data = documents_by_words(counts)
+    data, topics = documents_by_words(counts), check_array(topics, "topics")
+    if topics.shape[1] != data.shape[1]:
+        raise ValueError(
+            f"topics and counts must be about the same words, got {topics.shape[1]} and {data.shape[1]}."
+        )
     lengths = np.asarray(data.sum(axis=1)).ravel()
     frequency = np.asarray(data.sum(axis=0)).ravel()
     scale = sparse.diags_array(1 / np.sqrt(np.where(frequency > 0, frequency, 1.0)))

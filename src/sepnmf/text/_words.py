@@ -1,6 +1,6 @@
 """Words of documents: how often each is in each, and which of them are candidates for anchor words."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import ceil, floor
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from sepnmf._typing import Bools, Sparse
+from sepnmf._validation import check_count, shown
 from sepnmf.matrix import MatrixLike, as_matrix
 
 WORD = r"(?u)\b[^\W\d_]\w+\b"  # a letter and one character more
@@ -18,6 +19,7 @@ CONTRACTED = frozenset({
 })  # fmt: skip
 # Stop words among all words of a text, at least, if it is English: about 0.4; in other languages below 0.1.
 ENGLISH_SHARE = 0.2
+LARGEST_COUNT = 2.0**53  # up to here float64 has every integer
 
 
 def vectorize(documents: Iterable[str]) -> tuple[Sparse, tuple[str, ...]]:
@@ -56,7 +58,7 @@ def vectorize(documents: Iterable[str]) -> tuple[Sparse, tuple[str, ...]]:
 
     vectorizer = CountVectorizer(token_pattern=WORD)
     try:
-        counts = sparse.csr_array(vectorizer.fit_transform(documents))
+        counts = sparse.csr_array(vectorizer.fit_transform(texts(documents)))
     except ValueError as error:
         if "empty vocabulary" not in str(error):
             raise
@@ -78,6 +80,16 @@ def looks_english(counts: MatrixLike, words: Sequence[str]) -> bool:
     frequency = np.asarray(documents_by_words(counts).sum(axis=0)).ravel()
     common = stop_words_of("english")
     return bool(frequency[[word in common for word in words]].sum() >= ENGLISH_SHARE * frequency.sum())
+
+
+def texts(documents: Iterable[str]) -> Iterator[str]:
+    """Yield documents that are texts; refuse others, and a single text, whose letters would be documents."""
+    if isinstance(documents, str) or not isinstance(documents, Iterable):
+        raise TypeError(f"documents must be an iterable of str, got {shown(documents)}.")
+    for document in documents:
+        if not isinstance(document, str):
+            raise TypeError(f"documents must be str, got {shown(document)}.")
+        yield document
 
 
 def document_limits(
@@ -105,6 +117,7 @@ def document_limits(
     >>> document_limits(2225, min_df=3, max_df=0.1)
     (3, 222)
     """
+    check_count(n_documents, "n_documents")
     low = max(5 if n_documents >= 100 else 2, ceil(n_documents / 200))
     if min_df is not None:
         share = check_limit(min_df, "min_df")
@@ -118,12 +131,12 @@ def document_limits(
 
 def check_limit(value: Any, name: str) -> float:
     """Return a number of documents, or a fraction of them; refuse anything else."""
-    is_count = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1
+    is_count = isinstance(value, int | np.integer) and not isinstance(value, bool) and 1 <= value < 2**63
     is_fraction = isinstance(value, float | np.floating) and 0 < value <= 1
     if not (is_count or is_fraction):
         raise ValueError(
             f"{name} must be a number of documents, such as 5, or a fraction of them, such as 0.01, "
-            f"got {value!r}."
+            f"got {shown(value)}."
         )
     return float(value)
 
@@ -165,16 +178,24 @@ def used_words(
     array([False,  True, False])
     """
     data = documents_by_words(counts)
+    n_words = data.shape[1]
+    if stop_words and (not isinstance(words, Sequence | np.ndarray) or len(words) != n_words):
+        raise ValueError(f"words must be {n_words}, one for each column of counts, to find stop_words.")
     low, high = document_limits(data.shape[0], min_df, max_df)
     documents = data.count_nonzero(axis=0)
     used = (documents >= low) & (documents <= high)
     if stop_words:
         known = frozenset(stop_words)
-        used &= ~np.fromiter((word in known for word in words), bool, count=data.shape[1])
+        used &= ~np.fromiter((word in known for word in words), bool, count=n_words)
     return np.asarray(used)
 
 
 def documents_by_words(counts: MatrixLike) -> Sparse:
-    """Return counts in memory, sparse and by rows, in float64."""
+    """Return counts in memory, sparse and by rows, in float64; squares of their sums stay in range."""
     data = sparse.csc_array(as_matrix(counts, name="counts").in_memory().array)
+    largest = float(data.max())
+    if largest > LARGEST_COUNT:
+        raise ValueError(
+            f"counts has an entry of {largest:g}, larger than {LARGEST_COUNT:g}: no word occurs that often."
+        )
     return sparse.csr_array(data.astype(np.float64))
