@@ -20,7 +20,7 @@ from sepnmf.io._names import resolve_names
 
 RNG = np.random.default_rng(0)
 CELLS, GENES = [f"cell {i}" for i in range(60)], [f"Gène{j}" for j in range(9)]
-X = sparse.random_array((60, 9), density=0.4, rng=RNG, format="csr")
+X = sparse.random_array((60, 9), density=0.4, random_state=RNG, format="csr")
 LAYOUTS = {
     "csr": sparse.csr_array,
     "csc": sparse.csc_array,

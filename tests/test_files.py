@@ -39,7 +39,7 @@ M = RNG.random((5, 7))
 CUBE = RNG.random((3, 4, 6))  # lines × samples × bands
 BY_PIXEL = CUBE.reshape(12, 6).T
 REAL = ["u1", "i2", "i4", "f4", "f8", "u2", "u4", "i8", "u8"]
-SPARSE = sparse.random_array((6, 9), density=0.3, rng=RNG, format="csc")
+SPARSE = sparse.random_array((6, 9), density=0.3, random_state=RNG, format="csc")
 
 
 def save_mat(path, compress, **variables):
