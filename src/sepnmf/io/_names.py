@@ -123,7 +123,7 @@ def dataset(wanted: str, file: Path) -> NDArray[Any] | None:
         if not h5py.is_hdf5(file):
             return None
         with open_hdf5(file) as content:
-            item = content.get(wanted) if not is_link(content, wanted) else None
+            item: Any = content.get(wanted) if not is_link(content, wanted) else None
             if not has_parts(item, "codes", "categories"):
                 return words_of(item, file)
             codes, words = one_dimension(item["codes"], file), words_of(item["categories"], file)
