@@ -244,7 +244,7 @@ def test_a_value_that_looks_like_nodata_is_a_warning_everywhere(scene, sepnmf_sa
 def test_an_anchor_that_looks_like_nodata_is_named_everywhere(scene, sepnmf_says, monkeypatch, lazy):
     read = sepnmf.io.read
     monkeypatch.setattr("sepnmf.io.read", lambda file, **given: read(file, **given | {"in_parts": lazy}))
-    dn = np.round(scene).astype("u2")
+    dn = np.round(100 * scene).astype("u2")
     dn[:3] = 65535
     wavelengths = [400 + k for k in range(BANDS)]
     metadata = {"reflectance scale factor": 3, "wavelength": wavelengths, "bbl": [0] + [1] * (BANDS - 1)}
