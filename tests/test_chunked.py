@@ -85,7 +85,7 @@ def test_the_methods_that_choose_exactly_as_in_memory_are_known():
     assert EXACT == ["ppi", "spa", "vca", "xray"]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 @pytest.mark.parametrize("method", EXACT)
 def test_exact_methods_choose_as_in_memory_from_dask_zarr_hdf5_and_memmaps(
