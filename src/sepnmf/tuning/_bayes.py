@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -108,9 +109,11 @@ def propose(tried: list[Evaluation], space: dict[str, Any], name: str) -> Parame
     import optuna
 
     digest = hashlib.sha256(f"{name}/{len(tried)}".encode()).digest()
-    sampler = optuna.samplers.TPESampler(
-        n_startup_trials=STARTUP, multivariate=True, seed=int.from_bytes(digest[:4], "big")
-    )
+    with warnings.catch_warnings():  # before version 5 Optuna calls `multivariate` an experiment
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        sampler = optuna.samplers.TPESampler(
+            n_startup_trials=STARTUP, multivariate=True, seed=int.from_bytes(digest[:4], "big")
+        )
     study = optuna.create_study(sampler=sampler)
     study.add_trials(as_trial(evaluation, space) for evaluation in tried)
     return dict(study.ask(space).params)
