@@ -4,7 +4,6 @@ import json
 import pickle
 import struct
 import warnings
-from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
