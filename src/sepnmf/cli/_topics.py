@@ -270,9 +270,7 @@ def not_candidates(data: "Data", kept: "Bools", low: int, high: int, common: fro
     """Say how many words are no candidates for anchor words, why, and which, the most frequent first."""
     import numpy as np
 
-    from sepnmf.text._words import documents_of_words
-
-    documents = documents_of_words(as_counts(data.M))
+    documents = as_counts(data.M).count_nonzero(axis=0)
     listed = np.array([word in common for word in data.column_names], dtype=bool)
     kinds = {
         f"in fewer than {low:,} documents": ~listed & (documents < low),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sepnmf._typing import Bools, Ints, Sparse
+from sepnmf._typing import Bools, Sparse
 from sepnmf.matrix import MatrixLike, as_matrix
 
 WORD = r"(?u)\b[^\W\d_]\w+\b"  # a letter and one character more
@@ -166,17 +166,12 @@ def used_words(
     """
     data = documents_by_words(counts)
     low, high = document_limits(data.shape[0], min_df, max_df)
-    documents = documents_of_words(data)
+    documents = data.count_nonzero(axis=0)
     used = (documents >= low) & (documents <= high)
     if stop_words:
         known = frozenset(stop_words)
         used &= ~np.fromiter((word in known for word in words), bool, count=data.shape[1])
     return np.asarray(used)
-
-
-def documents_of_words(data: Sparse) -> Ints:
-    """Return the number of documents that contain each word; SciPy before 1.15 does not count by columns."""
-    return np.asarray((data != 0).sum(axis=0))
 
 
 def documents_by_words(counts: MatrixLike) -> Sparse:
