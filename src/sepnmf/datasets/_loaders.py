@@ -4,7 +4,6 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from inspect import signature
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeVar
@@ -206,8 +205,7 @@ def load_bbc_news() -> Dataset:
     `row_names` begin with their topic ("sport.007"). To find anchor words, first compute the word
     co-occurrence matrix with `sepnmf.cooccurrence`.
     """
-    kind: dict[str, Any] = {"spmatrix": False} if "spmatrix" in signature(io.mmread).parameters else {}
-    words_by_articles = io.mmread(read("bbc_news", "bbc.mtx"), **kind)
+    words_by_articles = io.mmread(read("bbc_news", "bbc.mtx"), spmatrix=False)
     return Dataset(
         M=sparse.csc_array(words_by_articles.T),
         column_names=tuple(read("bbc_news", "bbc.terms").read().decode().split()),
