@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 MARK := $(VENV)/.installed-for
 
-.PHONY: help demo test test-all lint docs format bench mutants fuzz faults clean
+.PHONY: help demo test test-all threads lint docs format bench mutants fuzz faults clean
 
 help:
 	@echo "make demo     find the anchors of generated data: a table, a picture and a report"
 	@echo "make test     run the tests, but for those that take many seconds"
 	@echo "make test-all run all tests, with coverage"
+	@echo "make threads  run the tests of the algorithms in four threads at a time"
 	@echo "make lint     run ruff and mypy --strict"
 	@echo "make docs     build the site and run its gallery: docs/_build/html/index.html"
 	@echo "make format   apply the fixes and the formatting of ruff"
@@ -40,6 +41,10 @@ $(MARK)-lint: $(MARK)-test
 	$(INSTALL) ".[dev]"
 	@touch $@
 
+$(MARK)-threads: $(MARK)-test
+	$(INSTALL) ".[threads]"
+	@touch $@
+
 $(MARK)-docs: $(MARK)-test
 	$(INSTALL) ".[docs]"
 	@touch $@
@@ -52,6 +57,13 @@ test: $(MARK)-test
 
 test-all: $(MARK)-test
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term $(ARGS)
+
+# A test runs four times at once. Memory is traced for the whole process; Hypothesis is not made for this.
+ALGORITHMS := auto_parts exchange fgnsr lanczos low_rank merit metrics nnls omega ppi_nfindr preconditioned snpa_xray spa splitting vca
+threads: $(MARK)-threads
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -p no:xdist --parallel-threads 4 -m "not slow" \
+		-o thread_unsafe_functions=tracemalloc.start --mark-hypothesis-as-unsafe --skip-thread-unsafe=True \
+		$(ALGORITHMS:%=tests/test_%.py) $(ARGS)
 
 lint: $(MARK)-lint
 	$(BIN)/ruff check .

@@ -53,7 +53,9 @@ def block(start, stop, cells):
         if start <= cell < stop:
             W[cell - start] = np.eye(PROFILES, dtype=np.float32)[k]
     X = sparse.csr_array(W @ profiles())
-    noise = sparse.random_array((count, GENES), density=0.002, rng=rng, format="csr", dtype=np.float32)
+    noise = sparse.random_array(
+        (count, GENES), density=0.002, random_state=rng, format="csr", dtype=np.float32
+    )
     return sparse.csr_array(X + 1e-3 * noise)
 
 

@@ -24,7 +24,7 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -508,7 +508,7 @@ def damaged_store(place: Place) -> None:
     content = bytearray(file.read_bytes())
     kind = place.random.choice(["empty", "cut", "garbage", "bytes", "locked"])
     if kind == "locked":
-        with sqlite3.connect(out / "results.sqlite") as connection:
+        with closing(sqlite3.connect(out / "results.sqlite")) as connection:
             connection.execute("BEGIN EXCLUSIVE")
             code, err = run([*words, "--resume"])
             one_line(err, code, (0, 2))

@@ -87,7 +87,7 @@ def make_seeds(folder):
 
     rng = np.random.default_rng(0)
     M, cube = rng.random((5, 7)).round(3), rng.random((4, 6, 3))
-    sparse_M = sparse.random_array((6, 9), density=0.4, rng=rng, format="csc")
+    sparse_M = sparse.random_array((6, 9), density=0.4, random_state=rng, format="csc")
     names = [f"n{k}" for k in range(7)]
     frame = pd.DataFrame(M, columns=names, index=[f"row {k}" for k in range(5)])
     scene = xr.Dataset(

@@ -4,8 +4,8 @@ import json
 import pickle
 import struct
 import warnings
-from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import h5py
 import numpy as np
@@ -158,9 +158,9 @@ def scene(cube=CUBE, dims=("band", "y", "x"), **attrs):
 
 
 def netcdf(content, engine="h5netcdf"):
-    stream = BytesIO()
-    content.to_netcdf(stream, engine=engine) if engine == "h5netcdf" else None
-    return stream.getvalue() if engine == "h5netcdf" else bytes(content.to_netcdf(engine=engine))
+    with TemporaryDirectory() as folder:
+        content.to_netcdf(Path(folder) / "a.nc", engine=engine)
+        return (Path(folder) / "a.nc").read_bytes()
 
 
 def netcdfs(maker):

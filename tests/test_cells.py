@@ -20,7 +20,7 @@ from sepnmf.io._names import resolve_names
 
 RNG = np.random.default_rng(0)
 CELLS, GENES = [f"cell {i}" for i in range(60)], [f"Gène{j}" for j in range(9)]
-X = sparse.random_array((60, 9), density=0.4, rng=RNG, format="csr")
+X = sparse.random_array((60, 9), density=0.4, random_state=RNG, format="csr")
 LAYOUTS = {
     "csr": sparse.csr_array,
     "csc": sparse.csc_array,
@@ -84,8 +84,16 @@ def test_layers_raw_and_embeddings_are_variables(tmp_path):
 
 def test_a_file_without_x_lists_its_layers(tmp_path):
     adata(None, layers={"counts": X}).write_h5ad(tmp_path / "a.h5ad")
-    with pytest.raises(ValueError, match=r"^a\.h5ad has no variable 'X' but 'layers/counts'"):
+    with h5py.File(tmp_path / "a.h5ad") as content:
+        newer = "X" not in content
+    message = r"^a\.h5ad has no variable 'X' but 'layers/counts'"
+    with pytest.raises(ValueError, match=message):
         read(tmp_path / "a.h5ad")
+    if newer:  # anndata 0.12.0 writes a null dataset
+        with h5py.File(tmp_path / "a.h5ad", "a") as content:
+            content["X"] = h5py.Empty("f4")
+        with pytest.raises(ValueError, match=message):
+            read(tmp_path / "a.h5ad")
 
 
 def test_a_name_in_two_places_is_refused(tmp_path):
@@ -133,6 +141,26 @@ def test_other_columns_give_names(tmp_path):
     adata(X).write_h5ad(tmp_path / "a.h5ad")
     assert resolve_names("var/symbol", tmp_path / "a.h5ad", 9) == tuple("ABCDEFGHI")
     assert resolve_names("obs/kind", tmp_path / "a.h5ad", 60) == tuple("ab" * 30)
+
+
+def test_text_of_newer_files_gives_names_and_a_missing_one_is_empty(tmp_path):
+    adata(X).write_h5ad(tmp_path / "a.h5ad")
+    with h5py.File(tmp_path / "a.h5ad", "a") as content:  # as anndata 0.13 stores text of pandas 3
+        for place, words, codes in (
+            ("var/text", list("ABCDEFGHI"), None),
+            ("var/sort", list("xy"), [0, 1, -1] * 3),
+        ):
+            group = content.create_group(place)
+            if codes is not None:
+                group["codes"] = np.array(codes, dtype=np.int8)
+                group = group.create_group("categories")
+            group["values"] = words
+            group["mask"] = np.arange(len(words)) == 4
+        content["var/short/values"], content["var/short/mask"] = list("ABCDEFGHI"), np.zeros(8, dtype=bool)
+    assert resolve_names("var/text", tmp_path / "a.h5ad", 9) == ("A", "B", "C", "D", "", "F", "G", "H", "I")
+    assert resolve_names("var/sort", tmp_path / "a.h5ad", 9) == ("x", "y", "") * 3
+    with pytest.raises(ValueError, match="has no such variable of text or numbers"):
+        resolve_names("var/short", tmp_path / "a.h5ad", 9)
 
 
 # Anchors.

@@ -244,7 +244,7 @@ def test_a_value_that_looks_like_nodata_is_a_warning_everywhere(scene, sepnmf_sa
 def test_an_anchor_that_looks_like_nodata_is_named_everywhere(scene, sepnmf_says, monkeypatch, lazy):
     read = sepnmf.io.read
     monkeypatch.setattr("sepnmf.io.read", lambda file, **given: read(file, **given | {"in_parts": lazy}))
-    dn = np.round(scene).astype("u2")
+    dn = np.round(100 * scene).astype("u2")
     dn[:3] = 65535
     wavelengths = [400 + k for k in range(BANDS)]
     metadata = {"reflectance scale factor": 3, "wavelength": wavelengths, "bbl": [0] + [1] * (BANDS - 1)}
@@ -298,7 +298,7 @@ def test_what_is_set_to_zero_is_said_everywhere(scene, sepnmf_says, monkeypatch)
 
 
 def test_what_is_set_to_zero_in_a_sparse_matrix_is_said(tmp_path, sepnmf_says):
-    M = sparse.random_array((30, 40), density=0.3, format="csc", rng=np.random.default_rng(0))
+    M = sparse.random_array((30, 40), density=0.3, format="csc", random_state=np.random.default_rng(0))
     M.data[:2] = -1.5
     sparse.save_npz(tmp_path / "a.npz", M)
     words = ("select", tmp_path / "a.npz", "-r", 3, "-m", "spa", "--out", tmp_path / "o")

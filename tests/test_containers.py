@@ -41,7 +41,7 @@ class Wrapped:
         self.array = array
 
     def __array__(self, dtype=None, copy=None):
-        return np.array(self.array, dtype, copy=copy)
+        return np.asarray(self.array, dtype)
 
 
 def cube(dims=("y", "x", "band"), value=None, **attrs):
@@ -264,7 +264,9 @@ def test_a_declared_fill_value_is_no_pixel(layout, value):
 
 
 def test_a_fill_value_that_xarray_has_made_nan_is_no_pixel(tmp_path):
-    xr.Dataset({"reflectance": cube(value=-9999.0, _FillValue=-9999.0)}).to_netcdf(tmp_path / "scene.nc")
+    xr.Dataset({"reflectance": cube(value=-9999.0, _FillValue=-9999.0)}).to_netcdf(
+        tmp_path / "scene.nc", engine="h5netcdf"
+    )
     with xr.open_dataset(tmp_path / "scene.nc", engine="h5netcdf") as opened:
         assert set(sepnmf.select(opened.reflectance, 4).anchors) == set(TRUE)
 
@@ -279,7 +281,7 @@ def test_a_mask_may_be_an_image():
 
 
 def test_an_opened_file_is_not_loaded(tmp_path, monkeypatch):
-    xr.Dataset({"reflectance": cube()}).to_netcdf(tmp_path / "scene.nc")
+    xr.Dataset({"reflectance": cube()}).to_netcdf(tmp_path / "scene.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "scene.nc", engine="h5netcdf") as opened:
         matrix = as_matrix(opened.reflectance)
         assert matrix.lazy

@@ -18,6 +18,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 
 import sepnmf
@@ -90,7 +91,7 @@ def test_a_run_leaves_tables_page_and_manifest(tmp_path):
 
 def test_resuming_repeats_nothing(tmp_path):
     runner.reproduce([TOY], tmp_path)
-    with sqlite3.connect(tmp_path / runner.STORE) as connection:
+    with closing(sqlite3.connect(tmp_path / runner.STORE)) as connection, connection:
         connection.execute("DELETE FROM results WHERE trial LIKE '%5%'")
         connection.execute("""UPDATE results SET rows = '[{"square": -1}]' WHERE trial LIKE '%3%'""")
     with pytest.raises(FileExistsError, match="--resume"):
@@ -116,6 +117,10 @@ def damaged_rows(store):
         connection.execute("UPDATE results SET rows = '[{' WHERE trial LIKE '%3%'")
 
 
+def open_files_in(folder):
+    return [file.path for file in psutil.Process().open_files() if Path(file.path).is_relative_to(folder)]
+
+
 @pytest.mark.parametrize("damage", [damaged_header, damaged_page, damaged_rows])
 def test_a_damaged_store_is_one_sentence_and_is_kept(tmp_path, damage):
     runner.reproduce([TOY], tmp_path)
@@ -126,12 +131,13 @@ def test_a_damaged_store_is_one_sentence_and_is_kept(tmp_path, damage):
     with pytest.raises(OSError, match=r"results\.sqlite cannot be used \(.*\): it is damaged; move it away"):
         runner.reproduce([TOY], tmp_path, resume=True)
     assert store.read_bytes() == before
+    assert not open_files_in(tmp_path)
     if damage is not damaged_rows:
         assert (tmp_path / "paper/manifest.json").read_text() == manifest
 
 
 def test_a_store_that_is_locked_or_on_a_full_disk_is_one_sentence(tmp_path):
-    with Store(tmp_path / "s.sqlite") as store, sqlite3.connect(tmp_path / "s.sqlite") as other:
+    with Store(tmp_path / "s.sqlite") as store, closing(sqlite3.connect(store.path)) as other:
         store.execute("PRAGMA busy_timeout = 10")
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(OSError, match="another run uses it"):
@@ -322,7 +328,7 @@ def count(out):
 
 def rows_in(path, name):
     try:
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
             return connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
     except sqlite3.OperationalError:  # not made yet
         return 0
@@ -362,6 +368,7 @@ def test_a_search_that_is_interrupted_ends_as_if_it_had_not_been(tmp_path):
             search(failing, ("lam", "rho"), name="bowl", n_evaluations=25, storage=storage)
     assert search(failing, ("lam", "rho"), name="bowl", n_evaluations=25, storage=storage) == wanted
     assert len(calls) == 25 + 4  # nothing was evaluated twice
+    assert not open_files_in(tmp_path)
     other = search(bowl, ("lam", "rho"), name="another bowl", n_evaluations=5)
     assert other != wanted[:5]
 

@@ -17,8 +17,13 @@ BOMB = b"\x78\x01" + malformed.deflated(b"", 32) + bytes(4)  # 2 GiB of zeros
 
 
 def write_bomb(group, name, shape, chunks, dtype="f8", **options):
-    """A dataset whose first chunk becomes 2 GiB."""
-    dataset = group.create_dataset(name, shape, dtype, chunks=chunks, **({"compression": "gzip"} | options))
+    """A dataset whose first chunk becomes 2 GiB.
+
+    HDF5 before version 2 cannot encode the size of this chunk where fewer than 64 numbers are declared.
+    """
+    options = {"compression": "gzip", "maxshape": (None,) * len(shape)} | options
+    chunks = (max(chunks[0], 64), *chunks[1:])
+    dataset = group.create_dataset(name, shape, dtype, chunks=chunks, **options)
     dataset.id.write_direct_chunk((0,) * len(shape), BOMB)
     return dataset
 

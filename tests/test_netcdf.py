@@ -147,7 +147,7 @@ def test_numbers_along_the_bands_name_them_unless_they_just_count(tmp_path, firs
     step = 1.0 if first == 1 else 3.1
     bands = first + step * np.arange(4)
     cube = xr.DataArray(np.random.default_rng(0).random((4, 3, 5)), dims=("band", "y", "x"))
-    cube.assign_coords(band=bands).rename("r").to_dataset().to_netcdf(tmp_path / "s.nc")
+    cube.assign_coords(band=bands).rename("r").to_dataset().to_netcdf(tmp_path / "s.nc", engine="h5netcdf")
     data = read(tmp_path / "s.nc")
     assert data.row_names == (() if first == 1 else ("401.5", "404.6", "407.7", "410.8"))
 
@@ -437,10 +437,10 @@ def test_a_mask_of_samples_and_lines_is_turned(tmp_path):
     cube = np.random.default_rng(0).random((4, 5, 5))
     used = np.ones((5, 5), np.uint8)
     used[0, 1:] = 0
-    xr.Dataset({"r": (("band", "y", "x"), cube)}).to_netcdf(tmp_path / "scene.nc")
+    xr.Dataset({"r": (("band", "y", "x"), cube)}).to_netcdf(tmp_path / "scene.nc", engine="h5netcdf")
     for dims in (("y", "x"), ("x", "y")):
         mask = xr.Dataset({"used": (("y", "x"), used)}).transpose(*dims)
-        mask.to_netcdf(tmp_path / "mask.nc")
+        mask.to_netcdf(tmp_path / "mask.nc", engine="h5netcdf")
         data = read(tmp_path / "scene.nc", mask=tmp_path / "mask.nc")
         assert np.flatnonzero(~data.mask).tolist() == [1, 2, 3, 4], dims
 

@@ -208,7 +208,7 @@ def test_sparse_is_as_dense(convert, options):
 
 def test_sparse_data_are_not_made_dense():
     m, n = 100_000, 50_000  # 40 GB if dense
-    M = sparse.random_array((m, n), density=2e-6, rng=np.random.default_rng(10), format="csc")
+    M = sparse.random_array((m, n), density=2e-6, random_state=np.random.default_rng(10), format="csc")
     W = M[:, [0, 1]].toarray() + 1.0
     assert nnls(W, M).shape == (2, n)
 

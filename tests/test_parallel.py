@@ -253,12 +253,13 @@ def over_items():
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in callbacks of ctypes
 @pytest.mark.parametrize("function", [in_a_context, with_workers, over_items])
-def test_blas_has_its_threads_back_and_ours_end_whenever_ctrl_c_comes(function):
+@pytest.mark.parametrize("every", [101, pytest.param(31, marks=pytest.mark.slow)])
+def test_blas_has_its_threads_back_and_ours_end_whenever_ctrl_c_comes(function, every):
     """Including the first line of __exit__, and the lines between two libraries."""
     with threadpool_limits(3, user_api="blas"):
         before, threads = blas_threads(), _thread._count()
         moments = interrupted(function, 0)
-        for moment in {*range(1, moments, 31), *range(moments - 150, moments)}:
+        for moment in {*range(1, moments, every), *range(moments - 150, moments)}:
             interrupted(function, moment)
             assert blas_threads() == before, f"moment {moment} of {moments}"
             assert not SingleBLAS._inside

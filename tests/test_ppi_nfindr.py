@@ -92,7 +92,7 @@ def test_ppi_can_find_more_vertices_than_the_rank():
 
 def test_sparse_data_are_not_made_dense():
     rng = np.random.default_rng(0)
-    M = sparse.random_array((4000, 20000), density=2e-4, format="csc", rng=rng)
+    M = sparse.random_array((4000, 20000), density=2e-4, format="csc", random_state=rng)
     sepnmf.ppi(M[:50], 2, n_skewers=5, random_state=0)
     tracemalloc.start()
     sel = sepnmf.ppi(M, 4, n_skewers=50, random_state=0)

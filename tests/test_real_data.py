@@ -74,7 +74,14 @@ def test_words_and_articles_have_their_names():
 
 @needs_data
 # Robust SPA prefers columns that explain others, and two of these five are mixtures.
-@pytest.mark.parametrize("method", [name for name in READY if name != "robust_spa"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == "hottopixx" else name
+        for name in READY
+        if name != "robust_spa"
+    ],
+)
 def test_pure_samples_of_amino_acids_are_the_anchors(method):
     # Bro's fluorescence data: samples 0, 1, 2 hold one amino acid each, 3 and 4 hold all three.
     data = datasets.load_amino_acids()

@@ -186,7 +186,9 @@ def test_sparse_and_fortran_are_as_dense(name, convert):
 
 @pytest.mark.parametrize("name", ["snpa", "xray", "xray rand"])
 def test_sparse_data_are_not_made_dense(name):
-    M = sparse.random_array((100_000, 20_000), density=1e-5, rng=np.random.default_rng(7), format="csc")
+    M = sparse.random_array(
+        (100_000, 20_000), density=1e-5, random_state=np.random.default_rng(7), format="csc"
+    )
     assert len(GREEDY[name](M, 3).anchors) == 3
 
 

@@ -173,7 +173,9 @@ def test_no_temporary_is_larger_than_a_few_rows(normalize):
 
 
 def test_sparse_data_are_not_made_dense():
-    M = sparse.random_array((100_000, 50_000), density=1e-5, rng=np.random.default_rng(6), format="csc")
+    M = sparse.random_array(
+        (100_000, 50_000), density=1e-5, random_state=np.random.default_rng(6), format="csc"
+    )
     sel = sepnmf.spa(M, 5)
     lengths = np.sqrt(M.multiply(M).sum(axis=0))
     assert sel.anchors[0] == lengths.argmax()

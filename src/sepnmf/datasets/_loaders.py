@@ -205,7 +205,7 @@ def load_bbc_news() -> Dataset:
     `row_names` begin with their topic ("sport.007"). To find anchor words, first compute the word
     co-occurrence matrix with `sepnmf.cooccurrence`.
     """
-    words_by_articles = io.mmread(read("bbc_news", "bbc.mtx"))
+    words_by_articles = io.mmread(read("bbc_news", "bbc.mtx"), spmatrix=False)
     return Dataset(
         M=sparse.csc_array(words_by_articles.T),
         column_names=tuple(read("bbc_news", "bbc.terms").read().decode().split()),

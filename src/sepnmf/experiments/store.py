@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,6 +19,13 @@ ADVICE = {
     sqlite3.SQLITE_CANTOPEN: "choose another --out.",
     sqlite3.SQLITE_READONLY: "choose another --out.",
 }
+SETUP = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = NORMAL",
+    "CREATE TABLE IF NOT EXISTS results"
+    " (experiment TEXT, trial TEXT, rows TEXT NOT NULL, PRIMARY KEY (experiment, trial))",
+    "CREATE TABLE IF NOT EXISTS scale (name TEXT PRIMARY KEY)",
+)
 
 
 class Store:
@@ -41,13 +48,11 @@ class Store:
         self.path = path
         with self.explained():
             self.connection = sqlite3.connect(path, isolation_level=None)
-        self.execute("PRAGMA journal_mode = WAL")
-        self.execute("PRAGMA synchronous = NORMAL")
-        self.execute(
-            "CREATE TABLE IF NOT EXISTS results"
-            " (experiment TEXT, trial TEXT, rows TEXT NOT NULL, PRIMARY KEY (experiment, trial))"
-        )
-        self.execute("CREATE TABLE IF NOT EXISTS scale (name TEXT PRIMARY KEY)")
+        with ExitStack() as unless_it_works:
+            unless_it_works.callback(self.connection.close)
+            for statement in SETUP:
+                self.execute(statement)
+            unless_it_works.pop_all()
 
     def __enter__(self) -> Self:
         return self

@@ -107,10 +107,15 @@ def path_of(content: Any, wanted: str | None, file: Path) -> str:
 
 
 def matrices(content: Any) -> list[str]:
-    """Return the paths of all matrices; links are ignored."""
+    """Return the paths of all matrices, but for links and null datasets (older files without X have one)."""
     groups = [group for group in GROUPS if not is_link(content, group) and hasattr(content[group], "keys")]
     paths = ["X", "raw/X", *(f"{group}/{name}" for group in groups for name in content[group])]
-    return [path for path in paths if not is_link(content, path)]
+    return [path for path in paths if not is_link(content, path) and not is_null(content[path])]
+
+
+def is_null(item: Any) -> bool:
+    """Whether a dataset has no dataspace; a group has no shape at all."""
+    return getattr(item, "shape", ()) is None
 
 
 def listed(content: Any, path: str, file: Path) -> Variable:

@@ -123,13 +123,28 @@ def dataset(wanted: str, file: Path) -> NDArray[Any] | None:
         if not h5py.is_hdf5(file):
             return None
         with open_hdf5(file) as content:
-            item = content.get(wanted) if not is_link(content, wanted) else None
-            if isinstance(item, h5py.Group) and {"codes", "categories"} <= set(item):
-                codes, words = (one_dimension(item[name], file) for name in ("codes", "categories"))
-                if codes is None or words is None or codes.dtype.kind not in "iu":
-                    return None
-                return np.asarray(np.append(words.astype(object), "")[codes])
-            return one_dimension(item, file)
+            item: Any = content.get(wanted) if not is_link(content, wanted) else None
+            if not has_parts(item, "codes", "categories"):
+                return words_of(item, file)
+            codes, words = one_dimension(item["codes"], file), words_of(item["categories"], file)
+            if codes is None or words is None or codes.dtype.kind not in "iu":
+                return None
+            return np.asarray(np.append(words.astype(object), "")[codes])
+
+
+def words_of(item: Any, file: Path) -> NDArray[Any] | None:
+    """Return a dataset with one dimension, or text as anndata 0.13 writes it: a missing word is empty."""
+    if not has_parts(item, "values", "mask"):
+        return one_dimension(item, file)
+    words, missing = one_dimension(item["values"], file), item["mask"]
+    if words is None or getattr(missing, "shape", None) != words.shape or missing.dtype.kind != "b":
+        return None
+    return np.where(read_dataset(missing, file), "", words.astype(object))
+
+
+def has_parts(item: Any, *names: str) -> bool:
+    """Whether an object of HDF5 is a group with these names, none of which is a link."""
+    return isinstance(item, needed("h5py").Group) and not any(is_link(item, name) for name in names)
 
 
 def is_link(content: Any, path: str) -> bool:

@@ -75,7 +75,7 @@ class Sparse(Dense):
     def entries_where(self, wrong: Callable[[Any], Any]) -> Ints:
         entries = self.array.tocoo()
         found = np.flatnonzero(wrong(entries.data))
-        return np.stack([entries.coords[0][found], entries.coords[1][found]], axis=1)
+        return np.stack([entries.row[found], entries.col[found]], axis=1)
 
     def take(self, columns: Ints | slice) -> Floats:
         return np.asarray(self.array[:, columns].toarray(), dtype=np.float64)

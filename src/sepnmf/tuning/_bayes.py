@@ -2,7 +2,9 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from sepnmf._validation import check_count
@@ -70,19 +72,36 @@ def search(
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
-        study = optuna.create_study(storage=storage, study_name=name, load_if_exists=True)
-        space = {key: optuna.distributions.FloatDistribution(LOWEST, HIGHEST, log=True) for key in names}
-        tried = completed(study, names)
-        while len(tried) < n_evaluations:
-            given = propose(tried, space, name) if len(tried) >= len(first) else first[len(tried)]
-            parameters = {key: float(given[key]) for key in names}
-            answer = loss(parameters)
-            value, notes = answer if isinstance(answer, tuple) else (answer, {})
-            tried.append(Evaluation(parameters, finite(value), notes))
-            study.add_trial(as_trial(tried[-1], space))
-        return tried[:n_evaluations]
+        with opened(storage) as database:
+            study = optuna.create_study(storage=database, study_name=name, load_if_exists=True)
+            space = {key: optuna.distributions.FloatDistribution(LOWEST, HIGHEST, log=True) for key in names}
+            tried = completed(study, names)
+            while len(tried) < n_evaluations:
+                given = propose(tried, space, name) if len(tried) >= len(first) else first[len(tried)]
+                parameters = {key: float(given[key]) for key in names}
+                answer = loss(parameters)
+                value, notes = answer if isinstance(answer, tuple) else (answer, {})
+                tried.append(Evaluation(parameters, finite(value), notes))
+                study.add_trial(as_trial(tried[-1], space))
+            return tried[:n_evaluations]
     finally:
         optuna.logging.set_verbosity(verbosity)
+
+
+@contextmanager
+def opened(storage: Any) -> Iterator[Any]:
+    """Give Optuna a storage by its address and close its connections at the end, which Optuna does not."""
+    if not isinstance(storage, str):
+        yield storage
+        return
+    from optuna.storages import RDBStorage
+
+    database = RDBStorage(storage)
+    try:
+        yield database
+    finally:
+        database.remove_session()
+        database.engine.dispose()
 
 
 def propose(tried: list[Evaluation], space: dict[str, Any], name: str) -> Parameters:
@@ -90,9 +109,11 @@ def propose(tried: list[Evaluation], space: dict[str, Any], name: str) -> Parame
     import optuna
 
     digest = hashlib.sha256(f"{name}/{len(tried)}".encode()).digest()
-    sampler = optuna.samplers.TPESampler(
-        n_startup_trials=STARTUP, multivariate=True, seed=int.from_bytes(digest[:4], "big")
-    )
+    with warnings.catch_warnings():  # before version 5 Optuna calls `multivariate` an experiment
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        sampler = optuna.samplers.TPESampler(
+            n_startup_trials=STARTUP, multivariate=True, seed=int.from_bytes(digest[:4], "big")
+        )
     study = optuna.create_study(sampler=sampler)
     study.add_trials(as_trial(evaluation, space) for evaluation in tried)
     return dict(study.ask(space).params)
