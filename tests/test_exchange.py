@@ -198,3 +198,13 @@ def test_what_is_outside_a_span():
     want = [np.linalg.lstsq(W, c, rcond=None)[1].sum() for c in C.T]
     assert (got[[0, 1, 4]] == 0).all()
     np.testing.assert_allclose(got[2:4], want[2:4])
+
+
+def test_gains_that_are_rounding_end_the_descent():
+    """Two rows are a million times as large as the others: the residual is as small as rounding errors."""
+    M, _ = sepnmf.datasets.make_dirichlet(0.0, m=12, n=60, r=4, random_state=0)
+    A = np.insert(M, [3, 7], 1e6 * np.random.default_rng(0).random((2, 60)), axis=0)
+    start = sepnmf.spa(A, 4).anchors
+    got = exchange_columns(as_matrix(A, "error"), as_matrix(A, "error"), start)
+    assert got.n_exchanges < 20  # it was 1000, the limit
+    assert got.residual < got.start

@@ -83,13 +83,18 @@ def exchange_anchors(
             if found < 0:
                 quiet += 1
                 continue
+            before = anchors[k], K[:, k].copy(), B[:, k].copy(), H, E
             anchors[k] = found
             K[:, k] = inner_products(C, C.part(np.array([found])))[:, 0]
             B[:, k] = F[found]
-            H = H_k
+            H, E = H_k, E_k
             columns.run(kernels.solve, K[anchors], B, squares, -1, H, E)
-            residual = float(w @ E)
-            count, quiet = count + 1, 0
+            new = float(w @ E)
+            if new >= residual:  # the gain was rounding: without this, exchanges go round in circles
+                anchors[k], K[:, k], B[:, k], H, E = before
+                quiet += 1
+                continue
+            residual, count, quiet = new, count + 1, 0
     return Exchanged(anchors, residual, first, count)
 
 
