@@ -76,12 +76,12 @@ def test_scores_are_what_an_anchor_is_worth():
 
 
 def smooth_scene(n, seed=0):
-    """Spectra with smooth variability, n pixels, a few of them nearly dark: no white noise."""
+    """Spectra that mix not quite linearly, n pixels, a few of them nearly dark: no white noise."""
     rng = np.random.default_rng(seed)
     bands = np.linspace(0, 1, 80)[:, None]
     W = np.exp(-((bands - np.array([0.15, 0.45, 0.8])) ** 2) / 0.02) + 0.1
     H = rng.dirichlet(0.4 * np.ones(3), n).T
-    M = W @ H * (1 + 0.05 * np.sin(7 * bands + 6 * rng.random(n))) * (0.6 + 0.8 * rng.random(n))
+    M = W @ H * (1 + 0.05 * np.sin(7 * bands + 6 * H[0])) * (0.6 + 0.8 * rng.random(n))
     M[:, :20] = 1e-6 * rng.random((80, 20))
     return M, W
 

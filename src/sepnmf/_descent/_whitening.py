@@ -150,6 +150,8 @@ class Leading(NamedTuple):
         ones = self.vectors[:r].sum(axis=1) ** 2
         left = 1 - float(ones.sum()) / n
         variance = self.as_noise(r).variance
+        if variance == 0:  # all columns are equally precise, however short
+            return None
         by_noise = variance * float(
             (ones / np.maximum(self.squares[: len(ones)], np.finfo(float).tiny)).sum()
         )
