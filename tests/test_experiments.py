@@ -186,10 +186,29 @@ worker.stdout.readline()  # now it watches
 print(worker.pid, flush=True)
 os.kill(os.getpid(), 9)
 """
-    parent = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    worker = int(parent.stdout)
+    assert_worker_ends(code)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
+def test_processes_of_reproduce_end_with_it_before_they_have_a_trial():
+    """Joblib's own would wait for work for five minutes."""
+    code = """
+import os, joblib
+from sepnmf.cli._reproduce import backend
+with backend(None):
+    pids = joblib.Parallel(2)(joblib.delayed(os.getpid)() for _ in range(4))
+print(pids[0], flush=True)
+os.kill(os.getpid(), 9)
+"""
+    assert_worker_ends(code)
+
+
+def assert_worker_ends(code):
+    """Run a process that prints the number of its worker and kills itself: the worker must end too."""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        worker = Path("/proc") / parent.stdout.readline().strip() / "stat"
     end = time.monotonic() + 10
-    while Path(f"/proc/{worker}/stat").exists() and " Z " not in Path(f"/proc/{worker}/stat").read_text():
+    while worker.exists() and " Z " not in worker.read_text():
         assert time.monotonic() < end
         time.sleep(0.1)
 

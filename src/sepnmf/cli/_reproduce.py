@@ -1,6 +1,7 @@
 """The command reproduce, which runs the experiments."""
 
-from contextlib import AbstractContextManager, nullcontext
+import os
+from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import TaskID
 
+from sepnmf._parallel import end_with_parent
 from sepnmf.cli import _cluster as cluster
 from sepnmf.cli._app import INTERRUPTED, INVALID_INPUT, UserError, app, console, print_line, show_table
 from sepnmf.cli._options import unset
@@ -105,12 +107,16 @@ def report(pages: list[Path]) -> None:
 
 
 def backend(client: Any) -> AbstractContextManager[Any]:
-    """Return a context in which joblib runs on the cluster, or on this machine if there is no client."""
-    if client is None:
-        return nullcontext()
+    """Return a context in which joblib runs on the cluster, or on this machine if there is no client.
+
+    Processes on this machine watch their parent from the moment they run, also before they have a trial.
+    """
     import joblib
 
-    context: AbstractContextManager[Any] = joblib.parallel_config("dask")
+    ends = {"initializer": end_with_parent, "initargs": (os.getpid(),)}
+    context: AbstractContextManager[Any] = (
+        joblib.parallel_config("loky", **ends) if client is None else joblib.parallel_config("dask")
+    )
     return context
 
 
