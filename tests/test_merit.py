@@ -256,7 +256,7 @@ def test_degenerate_data_still_give_distinct_anchors(M, r, lam):
     ("options", "message"),
     [
         ({"lam": -1}, "lam must be finite and at least 0"),
-        ({"smoothing": 0}, "smoothing must be finite and greater than 0"),
+        ({"smoothing": 0}, "smoothing must be finite and at least"),
         ({"max_iter": 0}, "max_iter must be"),
         ({"tol": -1}, "tol must be"),
         ({"pick": "diag"}, "pick must be one of"),

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sepnmf._descent._criterion import vertex_model
-from sepnmf._descent._lagged import with_lag
 from sepnmf._descent._problem import Problem
 from sepnmf._kernels import vertices as kernels
 from sepnmf._parallel import Workers
@@ -63,7 +62,7 @@ def fitted(problem: Problem, anchors: Ints) -> tuple[Floats, Floats, Floats]:
         lengths = lengths * noise.brightness[anchors]
     # Entries of noise with this lag are larger than those of the white noise that it is made of.
     errors = errors / np.sqrt(1 - noise.lag**2)
-    return rows[:, None] * with_lag(vertices, noise.lag), rows[:, None] * errors, lengths
+    return noise.as_given(vertices), rows[:, None] * errors, lengths
 
 
 def weights_of_all_columns(problem: Problem, anchors: Ints) -> tuple[Floats, Floats]:

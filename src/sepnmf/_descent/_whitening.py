@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sepnmf._descent._lagged import with_lag
 from sepnmf._descent._neighbours import has_independent_columns
 from sepnmf._descent._noise import white_rank
 from sepnmf._descent._noise_models import whitened
@@ -21,6 +22,7 @@ DISTINCT = 8.0  # ratio of squared singular values, below which there may be mor
 NOISE_ALONE = 0.01  # probability that noise leaves so much of some column, below which there is more in it
 UNEVEN = 0.01  # mean squared deviation of the lengths of columns from one, beyond which they are free
 BEYOND_NOISE = 4.0  # times what noise leaves, which the deviation must exceed too
+FAINT = 1e-6  # of ‖M‖_F: less noise than this may be rounding
 DARK = 0.01  # of the median; lengths are at least this
 INDEPENDENT = "independent columns"  # what is left has structure, but is drawn anew for each column
 ROUNDING = 1e-13  # of ‖M‖²_F, below which nothing is left by the leading part
@@ -43,6 +45,11 @@ class Noisy(NamedTuple):
     brightness: Floats | None = None
     sizes: Floats | None = None  # of the noise in the columns, relative to the mean, where they differ
     coordinates: Floats | None = None  # along r leading directions or fewer; None if all rows are used
+
+    def as_given(self, columns: Floats) -> Floats:
+        """Columns with rows like those of the data before these were divided and freed from a lag."""
+        columns = with_lag(columns, self.lag)
+        return columns if self.rows is None else self.rows[:, None] * columns
 
     @property
     def is_modelled(self) -> bool:
@@ -78,7 +85,10 @@ def with_white_noise(
             return data, None
         return data, spectrum.with_lengths(r)._replace(kind=INDEPENDENT)
     data = Dense(found.data)
-    white = measured_noise(data, r, rng, found.brightness)
+    spectrum = Leading.of(data, r, rng)
+    # Other kinds of noise depend on the lengths of the columns, which are set by them.
+    sets_no_lengths = found.label.startswith(("white", "rows"))
+    white = spectrum.with_lengths(r) if sets_no_lengths else spectrum.as_bright(r, found.brightness)
     return data, white._replace(
         kind=found.label,
         structure=found.structure,
@@ -91,7 +101,7 @@ def with_white_noise(
 
 def measured_noise(data: InMemory, r: int, rng: np.random.Generator, brightness: Floats | None) -> Noisy:
     """Return what is known about the noise of data in which it is white, with columns of this brightness."""
-    return Leading.of(data, r, rng).with_lengths(r, brightness)
+    return Leading.of(data, r, rng).as_bright(r, brightness)
 
 
 class Leading(NamedTuple):
@@ -129,13 +139,12 @@ class Leading(NamedTuple):
         """Whether the r leading directions are not the first of more that are like them."""
         return len(self.squares) > r and bool(self.squares[r - 1] > DISTINCT * self.squares[r])
 
-    def with_lengths(self, r: int, brightness: Floats | None = None) -> Noisy:
-        """What is known about white noise, and the lengths of columns that the mixture does not set.
+    def with_lengths(self, r: int) -> Noisy:
+        """What is known about white noise, and the lengths of columns that the mixture does not set."""
+        return self.as_bright(r, self.free_lengths(r))
 
-        A known `brightness` is kept.
-        """
-        if brightness is None:
-            brightness = self.free_lengths(r)
+    def as_bright(self, r: int, brightness: Floats | None) -> Noisy:
+        """What is known about white noise in data with columns of this brightness."""
         # Columns of which nothing is known but noise must not matter where there is only noise.
         return self.as_noise(r, compress=brightness is not None)._replace(brightness=brightness)
 
@@ -146,11 +155,11 @@ class Leading(NamedTuple):
         left of the ones without the leading directions says how far they are from that, relative to one, and
         to what noise leaves.
         """
-        n = self.shape[1]
+        m, n = self.shape
         ones = self.vectors[:r].sum(axis=1) ** 2
         left = 1 - float(ones.sum()) / n
         variance = self.as_noise(r).variance
-        if variance == 0:  # all columns are equally precise, however short
+        if variance * m * n <= FAINT**2 * self.total:  # all columns are equally precise, however short
             return None
         by_noise = variance * float(
             (ones / np.maximum(self.squares[: len(ones)], np.finfo(float).tiny)).sum()

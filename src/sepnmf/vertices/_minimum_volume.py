@@ -150,9 +150,10 @@ def assumed_variance(X: Floats, variance: float, m: int) -> float:
 def in_units(problem: Problem, X: Floats, W: Floats, given: Given) -> Floats:
     """Vertices W along leading directions X in the units of M, scaled so that weights sum to about one."""
     vertices = problem.data.applied_to(X.T @ np.linalg.solve(X @ X.T, W))
-    if problem.noise is not None and problem.noise.rows is not None:
-        vertices = problem.noise.rows[:, None] * vertices
-    H = np.maximum(np.linalg.solve(W, X), 0.0) * (problem.column_scale / given.data.scale)
+    if problem.noise is not None:
+        vertices = problem.noise.as_given(vertices)
+    unit = problem.unit / given.data.scale
+    H = np.maximum(np.linalg.solve(W, X), 0.0) * (problem.column_scale * unit)
     scales = nnls(np.ascontiguousarray(H.T), np.ones((H.shape[1], 1)))[:, 0]
     lengths = np.sqrt(given.data.squares[given.anchors]) / np.linalg.norm(vertices, axis=0)
     factors = np.where(scales > UNUSED * scales.max(), 1 / np.maximum(scales, 1e-300), lengths)
