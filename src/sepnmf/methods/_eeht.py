@@ -107,7 +107,7 @@ def eeht(
     Notes
     -----
     Cost: a singular value decomposition, O(mn·min(m, n)) for dense M; each round a linear programme with
-    ``|I||J|`` unknowns for the |I| rows and |J| columns of X in use, tens of each, and O(n|I|²) for the other
+    ``|I||J|`` unknowns for the rows I and columns J of X in use, tens of each, and ``O(n|I|²)`` for the other
     columns. Memory: three copies of M (one if sparse), and a few arrays of r·n_bases × n numbers.
 
     When to use: noise that greedy methods do not stand, as nothing but r has to be known. Images have many
