@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import TaskID
 
-from sepnmf._parallel import end_with_parent
 from sepnmf.cli import _cluster as cluster
 from sepnmf.cli._app import INTERRUPTED, INVALID_INPUT, UserError, app, console, print_line, show_table
 from sepnmf.cli._options import unset
@@ -112,6 +111,8 @@ def backend(client: Any) -> AbstractContextManager[Any]:
     Processes on this machine watch their parent from the moment they run, also before they have a trial.
     """
     import joblib
+
+    from sepnmf._parallel import end_with_parent
 
     ends = {"initializer": end_with_parent, "initargs": (os.getpid(),)}
     context: AbstractContextManager[Any] = (
