@@ -18,9 +18,8 @@ SETTLED = 1e-9  # relative decrease at which it ends
 # Where a facet of columns that are uniform in the cone is as often passed by columns as noise makes it: for a
 # facet moved inwards by δ, n d/dδ log volume · σ²/2 = Σ distances outside.
 WEIGHT = 0.25
-LARGEST_START = (
-    0.01  # of the columns' variance in the direction of the least: noise that the descent may assume
-)
+# Of the columns' variance in the direction of the least: noise that the descent may assume.
+LARGEST_START = 0.01
 FEWER = 10.0  # times less noise from one descent to the next
 MEMORY = 30  # steps that L-BFGS remembers
 WALL = 1e10  # in place of infinity, which the line search of L-BFGS cannot use
