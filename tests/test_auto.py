@@ -11,7 +11,7 @@ from scipy import sparse
 import sepnmf
 from sepnmf._descent._likelihood import Descent, VertexModel
 from sepnmf._descent._scaling import scaled
-from sepnmf.datasets import make_dirichlet, make_midpoint
+from sepnmf.datasets import make_dirichlet, make_family, make_midpoint
 from sepnmf.matrix import Dense, Sparse
 from sepnmf.tuning import auto
 from sepnmf.tuning._clusters import bisecting_clusters, cluster_means, halves
@@ -296,3 +296,12 @@ def test_more_anchors_than_directions_stand_out_of_the_noise():
     found = sepnmf.select(M, 25, negative="allow")
     assert len(set(found.anchors)) == 25
     assert set(range(22)) <= set(found.anchors)
+
+
+def test_fewer_directions_than_anchors_have_a_start_that_looks_at_all_rows():
+    """The starts in four directions lead to the same local minimum, above that of the six true columns."""
+    instance = make_family("dependent", 5000, 6)
+    sel = sepnmf.select(instance.M, 6, negative="allow")
+    after = dict(zip(sel.history["start"], sel.history["after"], strict=True))
+    assert after["ppi"] < min(after["snpa"], after["xray"])
+    assert instance.share_found(sel.anchors) == 1

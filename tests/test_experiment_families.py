@@ -64,6 +64,20 @@ def test_the_mean_must_be_above_that_of_every_other_method(other, holds):
     assert last.holds == holds
 
 
+def test_instances_that_were_not_run_count_as_found():
+    frame = made_up(lambda family, method: {"auto": 0.9, "fgnsr": 0.8}.get(method, 0.5))
+    assert len(frame[frame["method"] == "fgnsr"]) == 0  # a quick run has no slow method
+    one = frame[(frame["method"] == "spa") & (frame["family"] == "white") & (frame["seed"] == 0)]
+    known = pd.concat([frame, one.assign(method="fgnsr", found=0.85)])  # (0.85 + 1) / 2 is below 0.93
+    left = families.undecided(known)
+    assert "fgnsr on white at 0.3" not in left
+    assert "fgnsr on smooth at 0.06" in left  # no seed: it may find everything
+    assert not any("many_columns" in cell for cell in left)  # it is not run on so many columns
+    better = known.assign(found=known["found"].where(known["method"] != "fgnsr", 0.87))
+    assert "fgnsr on white at 0.3" in families.undecided(better)
+    assert not any(check.holds for check in families.checks(better) if "more seeds" in check.what)
+
+
 def test_the_lead_is_computed_on_the_cells_that_a_method_has():
     frame = made_up(lambda family, method: 0.8 if method == "auto" and family == "white" else 1.0)
     only_white = frame[(frame["method"] != "vca") | (frame["family"] == "white")]

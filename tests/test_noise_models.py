@@ -391,12 +391,29 @@ def test_misfit_that_depends_on_the_mixture_is_told_from_noise():
     assert not neighbours.has_independent_columns(M[:, :40], 6, rng)  # too few to tell
 
 
+def test_one_anchor_has_the_best_fit_where_columns_have_no_neighbours():
+    """In one direction all angles are zero, so that the residual of any other column would be compared."""
+    for seed in range(3):
+        M = np.random.default_rng(seed).random((40, 8)) @ np.random.default_rng(seed).dirichlet(np.ones(8), 200).T
+        fits = [sepnmf.metrics.rae(M, [j]) for j in range(200)]
+        assert sepnmf.metrics.rae(M, sepnmf.select(M, 1).anchors) == pytest.approx(max(fits), abs=1e-12)
+
+
 def test_bilinear_mixtures_have_independent_columns_and_their_anchors_are_found():
     instance = make_family("bilinear", 1.0, 1)
     sel = sepnmf.select(instance.M, 5, negative="allow")
     assert sel.history["noise"][0] == "independent columns"
     assert instance.share_found(sel.anchors) == 1
     assert instance.share_found(sepnmf.select(instance.M, 5, negative="allow", noise="none").anchors) < 1
+
+
+@pytest.mark.parametrize("seed", [0, 104, 118])  # neighbours are alike by 0.11; gaps of 7 and 3
+def test_varying_spectra_are_told_from_misfit_also_where_they_vary_much(seed):
+    instance = make_family("variability", 0.1, seed)
+    sel = sepnmf.select(instance.M, 5, negative="allow")
+    assert sel.history["noise"][0] == "independent columns"
+    misfit = sepnmf.select(instance.M, 5, negative="allow", noise="none")
+    assert instance.share_found(sel.anchors) > instance.share_found(misfit.anchors)
 
 
 def test_fewer_anchors_than_vertices_are_chosen_by_their_fit():

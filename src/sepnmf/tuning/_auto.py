@@ -25,7 +25,14 @@ from sepnmf.methods._screening import normalization, screened
 from sepnmf.selection import Selection, Status, best_first
 from sepnmf.tuning._answers import Answer, Answers, Starts, Stopped
 from sepnmf.tuning._consensus import consensus
-from sepnmf.tuning._starts import GREEDY, drawn_seed, greedy_starts, is_short_path, path_start
+from sepnmf.tuning._starts import (
+    GREEDY,
+    drawn_seed,
+    extreme_start,
+    greedy_starts,
+    is_short_path,
+    path_start,
+)
 
 SMALL_PRODUCT = 2_000_000  # entries; up to here BLAS is kept to one thread
 MANY = 20  # anchors; beyond, and with little noise, one start will do: others take longer than the descent
@@ -266,7 +273,9 @@ def starts_with_noise(problem: Problem) -> Starts:
     is_plain = problem.r > MANY and coordinates is not None and len(coordinates) >= problem.r
     few: tuple[str, ...] = ("spa",) if is_plain else ("snpa", "spa", "xray")
     if problem.noise.brightness is None:
-        return greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), few)
+        starts = greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), few)
+        is_flat = coordinates is not None and len(coordinates) < problem.r
+        return starts | extreme_start(problem) if is_flat else starts
     # SPA and SNPA would take the longest columns, which are mixtures if their weights do not sum to one.
     plain = ("vca", "xray") if problem.noise.has_free_lengths else few
     starts = greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), plain)

@@ -6,7 +6,7 @@ import numpy as np
 
 from sepnmf._descent import Problem
 from sepnmf._typing import Floats, Ints
-from sepnmf.methods import nfindr, preconditioned_spa, snpa, spa, vca, xray
+from sepnmf.methods import nfindr, ppi, preconditioned_spa, snpa, spa, vca, xray
 from sepnmf.tuning._ratio_path import tuned_admm
 
 PATH = 300  # columns; up to here the ratio model's path is worth its time
@@ -42,6 +42,20 @@ def greedy_starts(X: Floats, r: int, seed: int, names: tuple[str, ...] = tuple(G
     if not found:
         raise errors[0]
     return found
+
+
+def extreme_start(problem: Problem) -> dict[str, Ints]:
+    """The columns that are extreme most often along random lines, by name; empty if fewer than r are bright.
+
+    It looks at all rows. Where fewer directions than anchors stand out of the noise, the other starts look at
+    these directions alone, and may all lead to the same local minimum.
+    """
+    bright = np.flatnonzero(problem.choice.any(axis=0))
+    if problem.r > len(bright):
+        return {}
+    columns = problem.data.take(bright)
+    sel = ppi(columns, problem.r, random_state=drawn_seed(problem.rng), negative="allow")
+    return {"ppi": bright[sel.anchors]}
 
 
 def is_short_path(n: int) -> bool:
