@@ -6,7 +6,7 @@ import numpy as np
 
 from sepnmf._typing import Floats, Ints, Seed, WhichColumns
 from sepnmf._validation import check_choice, check_generator
-from sepnmf.matrix import Known, MatrixLike, Negative, as_matrix
+from sepnmf.matrix import NONE_KNOWN, Known, MatrixLike, Negative, as_matrix
 from sepnmf.methods._method import method
 from sepnmf.methods._spa import successive_projections
 from sepnmf.methods._subspace import affine_view, column_lengths, longest_column, nonzero_columns, spread
@@ -126,7 +126,7 @@ def check_independent(E: Floats, eps: float) -> None:
         )
 
 
-def enlarge(Y: Floats, start: Ints, known: Known) -> tuple[Ints, Floats, int]:
+def enlarge(Y: Floats, start: Ints, known: Known = NONE_KNOWN) -> tuple[Ints, Floats, int]:
     """Swap columns until no swap enlarges |det Y[:, anchors]|; return anchors, B and the number of swaps."""
     anchors = start.copy()
     fixed = np.flatnonzero(np.isin(anchors, known.include))
@@ -154,7 +154,7 @@ def exchange(B: Floats, k: np.intp, j: np.intp) -> None:
     B -= np.outer(column, B[k] / B[k, j])
 
 
-def random_simplex(Y: Floats, rng: np.random.Generator, known: Known) -> Ints:
+def random_simplex(Y: Floats, rng: np.random.Generator, known: Known = NONE_KNOWN) -> Ints:
     """Draw linearly independent columns, as many as Y has rows, after the included ones."""
     residual = Y.copy()
     anchors = np.empty(len(Y), dtype=np.intp)

@@ -5,7 +5,7 @@ import numpy as np
 from sepnmf._typing import Floats, Ints, Seed, WhichColumns
 from sepnmf._validation import check_count, check_generator, check_number
 from sepnmf.least_squares import unexplained
-from sepnmf.matrix import Known, MatrixLike, Negative, as_matrix
+from sepnmf.matrix import NONE_KNOWN, Known, MatrixLike, Negative, as_matrix
 from sepnmf.methods._method import method
 from sepnmf.methods._spa import successive_projections
 from sepnmf.methods._subspace import (
@@ -148,7 +148,7 @@ def randomized_spa(
 
 
 def random_projections(
-    Y: Floats, n_directions: int, condition: float, rng: np.random.Generator, known: Known
+    Y: Floats, n_directions: int, condition: float, rng: np.random.Generator, known: Known = NONE_KNOWN
 ) -> Ints:
     """Pick as many columns as Y has rows by their lengths ‖QR_j‖, with another random Q in each step.
 

@@ -129,7 +129,9 @@ class Verified:
     scale: float
 
 
-def choose_and_verify(matrix: Chunked, choose: Callable[[Held], Choice], known: Known = NONE_KNOWN) -> Verified:
+def choose_and_verify(
+    matrix: Chunked, choose: Callable[[Held], Choice], known: Known = NONE_KNOWN
+) -> Verified:
     """Choose on a working set and verify, until no column violates a step that is not in the working set.
 
     The working set has the included columns from the start. The entries of the matrix are checked in the
