@@ -394,7 +394,8 @@ def test_misfit_that_depends_on_the_mixture_is_told_from_noise():
 def test_one_anchor_has_the_best_fit_where_columns_have_no_neighbours():
     """In one direction all angles are zero, so that the residual of any other column would be compared."""
     for seed in range(3):
-        M = np.random.default_rng(seed).random((40, 8)) @ np.random.default_rng(seed).dirichlet(np.ones(8), 200).T
+        rng = np.random.default_rng(seed)
+        M = rng.random((40, 8)) @ rng.dirichlet(np.ones(8), 200).T
         fits = [sepnmf.metrics.rae(M, [j]) for j in range(200)]
         assert sepnmf.metrics.rae(M, sepnmf.select(M, 1).anchors) == pytest.approx(max(fits), abs=1e-12)
 

@@ -11,8 +11,8 @@ from sepnmf._typing import Floats
 
 FEW = 1000  # columns, a random sample of more
 FEWEST = 50  # columns, with fewer of which nothing is said
-# Mean correlation of residuals of neighbours, from which on there is misfit: 0.24 to 0.78 in real data, and up
-# to 0.15 in spectra that vary from column to column.
+# Mean correlation of residuals of neighbours, from which on there is misfit: 0.24 to 0.78 in real data, and
+# up to 0.15 in spectra that vary from column to column.
 ALIKE = 0.16
 
 

@@ -91,9 +91,9 @@ def undecided(frame: Frame) -> list[str]:
         auto, seeds = found[name, level, "auto"], counts[name, level, "auto"]
         for method in frame["method"].unique():
             cell = (name, level, method)
-            at_best = found.get(cell, 0.0) + max(seeds - counts.get(cell, 0), 0)
-            is_short = 0 < seeds_of(method, name) and counts.get(cell, 0) < seeds
-            if is_short and at_best > auto + BELOW * seeds + 1e-9:
+            missing = seeds - counts.get(cell, 0)
+            at_best = found.get(cell, 0.0) + missing
+            if seeds_of(method, name) and missing > 0 and at_best > auto + BELOW * seeds + 1e-9:
                 listed.append(f"{method} on {name} at {level:g}")
     return listed
 
