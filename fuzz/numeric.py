@@ -284,14 +284,19 @@ class Case:
             return cls(stored["array"], **about)
 
 
+def used_rows(case: Case) -> Any:
+    """The rows that no mask leaves out."""
+    return np.flatnonzero(case.options.get("row_mask", np.ones(case.array.shape[0])))
+
+
 def used_columns(case: Case) -> Any:
-    """Whether each column is used: not left out by a mask, and without missing entries."""
-    A, used = case.array, np.ones(case.array.shape[1], bool)
-    M = held(A, case.container)
+    """Whether each column is used: not left out by a mask, and without missing entries in rows in use."""
+    rows, used = used_rows(case), np.ones(case.array.shape[1], bool)
+    A, M = case.array[rows], held(case.array, case.container)
     if isinstance(M, np.ma.MaskedArray):
-        used = ~np.ma.getmaskarray(M).any(axis=0)
+        used = ~np.ma.getmaskarray(M)[rows].any(axis=0)
     if "_FillValue" in getattr(M, "attrs", {}) and A.dtype.kind != "b":
-        value = A[0, 0]
+        value = case.array[0, 0]
         used = A.any(axis=0) if value == 0 else ~(np.isnan(A) if np.isnan(value) else value == A).any(axis=0)
     return used & np.array(case.options.get("mask", used), bool)
 
@@ -383,7 +388,11 @@ def failures(case: Case) -> list[str]:
         other, more = run(case, case.array[:, order], case.container)
         wrong += more
         same_columns = other is not None and np.array_equal(order[other["anchors"]], answer["anchors"])
-        if not same_columns and not is_tied(case, answer):
+        tied = not same_columns and (
+            is_tied(case, case.array, answer)
+            or (other is not None and is_tied(case, case.array[:, order], other))
+        )
+        if not same_columns and not tied:
             wrong.append(f"other anchors in the order {order.tolist()}: {shown(answer)}, {shown(other)}")
     # The rule "dist" of XRAY compares sums over all columns, whose ties rounding decides.
     exact = case.method in SAME_ANYWHERE and case.options.get("rule", "max") == "max"
@@ -392,7 +401,7 @@ def failures(case: Case) -> list[str]:
         wrong += more
         # SNPA and XRAY compute weights in the type of the data, so that rounding decides ties in float32.
         same_columns = other is not None and np.array_equal(other["anchors"], answer["anchors"])
-        if not same_columns and not (case.array.dtype.itemsize < 8 and is_tied(case, answer)):
+        if not same_columns and not (case.array.dtype.itemsize < 8 and is_tied(case, case.array, answer)):
             wrong.append(f"other anchors from an array: {shown(answer)}, {shown(other)}")
     return wrong
 
@@ -411,8 +420,7 @@ def wrong_numbers(case: Case, answer: Answer) -> list[str]:
     anchors = answer.get("anchors")
     if anchors is None:
         return wrong
-    rows = np.flatnonzero(case.options.get("row_mask", np.ones(case.array.shape[0])))
-    A = case.array[rows]
+    A = case.array[used_rows(case)]
     nonzero = used & (A > 0 if case.options.get("negative") == "clip" else A != 0).any(axis=0)
     if len(set(anchors.tolist())) != case.r or not used[anchors].all():
         wrong.append(f"anchors {anchors} are not {case.r} distinct columns in use")
@@ -446,26 +454,27 @@ def permutation(case: Case) -> Any:
     """Return another order of the columns, None if the method does not promise the same anchors."""
     if case.method not in PERMUTABLE or case.options.get("rule", "max") != "max":
         return None
-    m, kind = case.array.shape[0], case.array.dtype.kind
     # Masks are drawn by place; columns of one row that are divided by their sums are equal.
-    if not used_columns(case).all() or kind != "f" or m == 1:
+    if not used_columns(case).all() or case.array.dtype.kind != "f" or used_rows(case).size == 1:
         return None
     tiny = float(np.finfo(min(case.array.dtype, np.dtype(np.float64))).tiny)
-    if float(np.abs(case.array).max()) < 1e12 * tiny:  # too small for `is_tied`
+    largest = np.array([float(size) for size in np.abs(case.array).max(axis=0)])
+    if (largest[largest > 0] < 1e12 * tiny).any():  # too small for `is_tied`
         return None
     return np.random.default_rng(case.seed).permutation(case.array.shape[1])
 
 
-def is_tied(case: Case, answer: Answer) -> bool:
+def is_tied(case: Case, array: Any, answer: Answer) -> bool:
     """Whether small changes of the data change the anchors: the order then decides between equals.
 
-    Methods take columns for equal that differ by little: changes of the size of rounding are too small.
+    Methods take columns for equal that differ by little: changes of the size of rounding are too small. Zeros
+    are changed every second time, as changes of their signs may hide a tie.
     """
-    A, rng = case.array.astype(np.float64), np.random.default_rng(case.seed)
+    A, rng = array.astype(np.float64), np.random.default_rng(case.seed)
     if case.options.get("negative") == "clip":
         A = np.maximum(A, 0)
-    for size in np.repeat([1e-12, 1e-8, 1e-4], 5):
-        changed = A + size * np.abs(A).max(axis=0) * rng.uniform(-1, 1, A.shape)
+    for k, size in enumerate(np.repeat([1e-12, 1e-8, 1e-4], 6)):
+        changed = A + size * (np.abs(A).max(axis=0) if k % 2 else A) * rng.uniform(-1, 1, A.shape)
         changed = changed if (A < 0).any() else np.abs(changed)
         other, _ = run(case, changed.astype(case.array.dtype), case.container)
         if other is None or not np.array_equal(other["anchors"], answer["anchors"]):

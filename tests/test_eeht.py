@@ -1,5 +1,7 @@
 """EEHT: the expanded programme against the whole one, the choices, and awkward input."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -73,6 +75,15 @@ def test_noise_that_greedy_methods_do_not_stand(make, level):
     """With `hottopixx` and its best bound on the noise, these anchors are found too."""
     M, anchors = make(level, random_state=0)
     assert set(sepnmf.eeht(M, 10, negative="allow").anchors) == set(anchors)
+
+
+@pytest.mark.parametrize(("r", "n_bases"), [(3, 8), (10, 8), (11, 7), (30, 2), (45, 1)])
+def test_by_default_points_have_at_most_eighty_coordinates(monkeypatch, r, n_bases):
+    counts = []
+    several = import_module(MODULE).in_several_bases
+    monkeypatch.setattr(f"{MODULE}.in_several_bases", lambda X, count: counts.append(count) or several(X, 1))
+    sepnmf.eeht(np.random.default_rng(0).random((50, 50)), r)
+    assert counts == [n_bases]
 
 
 def test_one_basis_is_not_enough_in_few_dimensions():

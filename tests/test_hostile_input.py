@@ -91,7 +91,7 @@ def test_a_sparse_matrix_of_float16_is_read_as_float32():
 
 
 def test_rows_of_different_lengths_and_empty_labelled_arrays_are_refused_by_name():
-    with pytest.raises(ValueError, match="M is not a matrix: its rows must have the same number of entries"):
+    with pytest.raises(ValueError, match="M is not an array: its rows must have the same number of entries"):
         sepnmf.spa([[1.0, 2.0], [3.0]], 1)
     xr = pytest.importorskip("xarray")
     with pytest.raises(ValueError, match=r"W is empty: its shape is \(0, 3\)"):
@@ -225,3 +225,65 @@ def test_arguments_of_functions_for_texts_are_checked():
 def test_entries_are_not_copied_to_check_indices():
     M = sparse.csc_array(A)
     assert np.shares_memory(as_matrix(M).in_memory().values, M.data)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "dok"])
+def test_sparse_indices_out_of_range_are_refused_wherever_sparse_data_are_accepted(kind):
+    def wrong(M):
+        M = getattr(sparse, f"{kind}_array")(M)
+        match kind:
+            case "lil":
+                M.rows[0][0] = 99
+            case "dok":
+                M._dict[(0, 99)] = 1.0
+            case "coo":
+                M.coords[1][0] = 99
+            case _:
+                M.indices[0] = 99
+        return M
+
+    with pytest.raises(ValueError, match="M is sparse, with indices outside"):
+        sepnmf.spa(wrong(A), 2)
+    for estimator in (sepnmf.SeparableNMF(3).fit(A), sepnmf.AnchorSelector(3).fit(A)):
+        for call, X in ((estimator.transform, A), (estimator.inverse_transform, A[:, :3])):
+            with pytest.raises(ValueError, match="X is sparse, with indices outside"):
+                call(wrong(X))
+
+
+def test_selected_columns_of_the_largest_numbers_are_no_warning():
+    signs = np.where(np.random.default_rng(0).random((7, 12)) < 0.5, -1.0, 1.0)  # sums are inf − inf
+    model = sepnmf.AnchorSelector(2, method="vca", negative="allow", random_state=0)
+    X = tuple(map(tuple, (1.7e308 * signs).tolist()))
+    kept = model.fit(X).transform(X)
+    assert np.array_equal(kept, np.array(X)[:, np.sort(model.anchor_indices_)])
+    back = model.inverse_transform(kept)
+    assert np.array_equal(back[:, np.sort(model.anchor_indices_)], kept)
+
+
+@pytest.mark.parametrize(
+    "r", [10**400, np.timedelta64(2, "D"), "x" * 10**6], ids=["large", "duration", "text"]
+)
+def test_numbers_of_anchors_are_refused_in_one_short_line(r):
+    with pytest.raises(ValueError, match=r"^r must .{10,200}$"):
+        sepnmf.select(A, r, "spa")
+
+
+def test_a_duration_is_no_number():
+    day = np.timedelta64(1, "D")  # which NumPy counts among the integers
+    for option, method in {"n_skewers": "ppi", "snr": "vca", "random_state": "nfindr"}.items():
+        with pytest.raises(ValueError, match=f"{option} must be .* got np.timedelta64"):
+            sepnmf.select(A, 2, method, **{option: day})
+    with pytest.raises(ValueError, match="anchors must be a non-empty collection of integers"):
+        metrics.rae(A, [day])
+
+
+@pytest.mark.parametrize("name", ["mask", "row_mask"])
+def test_masks_with_rows_of_different_lengths_are_refused_by_name(name):
+    with pytest.raises(ValueError, match=f"^{name} is not an array: its rows must have the same number"):
+        sepnmf.spa(A, 2, **{name: [[1], [1, 0]]})
+
+
+@pytest.mark.parametrize("refine", ["no", np.ones(8), 2, None])
+def test_refine_is_a_truth_value(refine):
+    with pytest.raises(ValueError, match="refine must be True or False, got"):
+        sepnmf.select(A, 2, "spa", refine=refine)

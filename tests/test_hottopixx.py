@@ -5,7 +5,7 @@ from importlib import import_module
 import cvxpy as cp
 import numpy as np
 import pytest
-from scipy.optimize import OptimizeResult
+from scipy import optimize
 
 import sepnmf
 from sepnmf.datasets import make_dirichlet, make_midpoint
@@ -207,8 +207,25 @@ def test_negative_entries_are_clipped_on_request():
 
 def test_a_failure_of_the_solver_is_an_error(easy, monkeypatch):
     def fail(*_, **__):
-        return OptimizeResult(status=4, message="numerical difficulties")
+        return optimize.OptimizeResult(status=4, message="numerical difficulties")
 
     monkeypatch.setattr("scipy.optimize.linprog", fail)
     with pytest.raises(RuntimeError, match="HiGHS did not solve the linear programme: numerical"):
         solve(easy[0], 4)
+
+
+def test_a_programme_that_one_algorithm_does_not_solve_is_given_to_the_next(easy, monkeypatch):
+    want = solve(easy[0], 4)
+    linprog = optimize.linprog
+    tried = []
+
+    def fail_at_first(*args, method, options, **more):
+        tried.append((method, options["presolve"]))
+        if method == "highs":
+            return optimize.OptimizeResult(status=4, message="numerical difficulties")
+        return linprog(*args, method=method, options=options, **more)
+
+    monkeypatch.setattr("scipy.optimize.linprog", fail_at_first)
+    found = solve(easy[0], 4)
+    assert set(found.anchors) == set(want.anchors)
+    assert tried[:3] == [("highs", True), ("highs", False), ("highs-ipm", True)]

@@ -1,5 +1,7 @@
 """NetCDF, HDF5 and Zarr groups: what xarray and h5py write is read, and what is written has its place."""
 
+import errno
+import os
 import pickle
 import warnings
 
@@ -389,6 +391,25 @@ def test_maps_that_fail_leave_the_old_ones(tmp_path):
         with pytest.raises(RuntimeError):
             write_cube(tmp_path / "maps", failing, like, NAMES)
         np.testing.assert_array_equal(read_maps(path, 1), H.reshape(2, LINES, SAMPLES))
+    assert not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="the system cannot reserve space")
+def test_a_full_disk_is_found_before_hdf5_writes(tmp_path, monkeypatch):
+    """HDF5 may end the process when it closes a file that it could not write."""
+    asked = []
+
+    def full(descriptor, start, size):
+        asked.append(size)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    like = read(save(tmp_path, "h5netcdf", dataset()))
+    needed = write_cube(tmp_path / "maps", H, like, NAMES).stat().st_size
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", lambda *_, **__: pytest.fail("HDF5 writes"))
+    with pytest.raises(OSError, match="No space left on device"):
+        write_cube(tmp_path / "maps", H, like, NAMES)
+    assert asked[0] >= needed
     assert not list(tmp_path.glob("*.part"))
 
 

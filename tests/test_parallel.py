@@ -1,10 +1,12 @@
 """Threads: the same answer for any number of them, and no trace left behind."""
 
 import _thread
+import hashlib
 import importlib
 import linecache
 import os
 import pkgutil
+import signal
 import subprocess
 import sys
 import threading
@@ -21,7 +23,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import sepnmf
 import sepnmf._kernels
-from sepnmf._parallel import SMALLEST, SingleBLAS, Workers, available_cores, in_threads
+from sepnmf._parallel import SMALLEST, SingleBLAS, Workers, available_cores, in_threads, interruptible
 
 N = SMALLEST + 30  # large enough for threads
 
@@ -342,3 +344,28 @@ def test_a_fork_inside_leaves_blas_its_threads_in_the_child():
         if child == 0:
             os._exit(0 if blas_threads() == before else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers of the system")
+def test_compiled_code_that_ignores_signals_is_not_waited_for_after_ctrl_c():
+    def work():  # some seconds, without Python's lock
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 8_000_000)
+
+    handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            interruptible(work)
+        assert time.monotonic() - began < 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+
+
+def test_results_and_errors_come_back_from_the_other_thread():
+    assert interruptible(threading.get_ident) != threading.get_ident()
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 / 0)
+    with ThreadPoolExecutor(1) as pool:  # a thread that Ctrl-C does not interrupt
+        assert pool.submit(interruptible, threading.get_ident).result() in [t.ident for t in pool._threads]

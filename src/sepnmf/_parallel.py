@@ -8,7 +8,7 @@ from functools import cache
 from itertools import pairwise
 from queue import Empty, SimpleQueue
 from time import sleep
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -250,6 +250,29 @@ class Workers:
 
         self.share(some)
         return self.sums.sum(axis=0, out=self.total)
+
+
+def interruptible(function: Callable[[], Result]) -> Result:
+    """Return what a function returns, which runs in another thread, so that Ctrl-C ends the wait for it.
+
+    For compiled code that releases Python's lock and does not look for signals. After Ctrl-C it goes on in
+    its thread, and its result is dropped. Only the main thread is interrupted; others call the function.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return function()
+    answers: SimpleQueue[tuple[BaseException, None] | tuple[None, Result]] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            answers.put((None, function()))
+        except BaseException as error:
+            answers.put((error, None))
+
+    start_new_thread(work, ())
+    error, result = answers.get()
+    if error is not None:
+        raise error
+    return cast(Result, result)
 
 
 class Unwanted(Exception):

@@ -64,16 +64,21 @@ def check_real_array(A: ArrayLike, name: str, ndim: int = 2) -> NDArray[Any]:
     if hasattr(A, "toarray") and not isinstance(A, np.ndarray):
         raise ValueError(f"{name} is sparse, and this needs a dense array: pass {name}.toarray().")
     refuse_masked(A, name)
-    try:
-        array = np.asarray(A)
-    except ValueError:  # a list of lists that is no array
-        raise ValueError(f"{name} is not a matrix: its rows must have the same number of entries.") from None
+    array = array_of(A, name)
     check_real(array.dtype, name)
     if array.ndim != ndim:
         raise ValueError(wrong_dimensions(name, ndim, array.shape))
     if array.size == 0:
         raise ValueError(f"{name} is empty: its shape is {array.shape}.")
     return array
+
+
+def array_of(A: Any, name: str) -> NDArray[Any]:
+    """Return `A` as an array, and refuse lists of different lengths."""
+    try:
+        return np.asarray(A)
+    except ValueError:
+        raise ValueError(f"{name} is not an array: its rows must have the same number of entries.") from None
 
 
 def refuse_masked(A: Any, name: str) -> None:
@@ -189,13 +194,18 @@ def shown(value: object) -> str:
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
-def check_rank(r: object, n: int) -> int:
+def is_number(value: object, kind: type) -> bool:
+    """Return whether a value is an integer or a real number; truth values and durations are not."""
+    return isinstance(value, kind) and not isinstance(value, bool | np.timedelta64)
+
+
+def check_rank(r: Any, n: int) -> int:
     """Return the number of anchors, an integer with 1 ≤ r ≤ n."""
-    if isinstance(r, bool) or not isinstance(r, Integral):
+    if not is_number(r, Integral):
         raise ValueError(f"r must be an integer, got {shown(r)}.")
     rank = int(r)
     if not 1 <= rank <= n:
-        raise ValueError(f"r must lie between 1 and the number of columns, {n}, got {rank}.")
+        raise ValueError(f"r must lie between 1 and the number of columns, {n}, got {shown(rank)}.")
     return rank
 
 
@@ -211,7 +221,7 @@ def index_set(indices: Indices, name: str) -> frozenset[int]:
     """Return a non-empty collection of distinct integers as a set."""
     no_items = not isinstance(indices, Collection) or getattr(indices, "ndim", 1) == 0
     items = [] if no_items else list(indices)
-    if not items or not all(isinstance(i, Integral) and not isinstance(i, bool) for i in items):
+    if not items or not all(is_number(i, Integral) for i in items):
         raise ValueError(f"{name} must be a non-empty collection of integers, got {shown(indices)}.")
     distinct = frozenset(int(i) for i in items)
     if len(distinct) < len(items):
@@ -219,10 +229,10 @@ def index_set(indices: Indices, name: str) -> frozenset[int]:
     return distinct
 
 
-def check_number(value: object, name: str, *, least: float = 0.0, strict: bool = True) -> float:
+def check_number(value: Any, name: str, *, least: float = 0.0, strict: bool = True) -> float:
     """Return a finite real number above `least` (or at least `least` when not `strict`)."""
     bound = f"{'greater than' if strict else 'at least'} {least:g}"
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if not is_number(value, Real):
         raise ValueError(f"{name} must be a number {bound}, got {shown(value)}.")
     try:
         number = float(value)
@@ -233,11 +243,18 @@ def check_number(value: object, name: str, *, least: float = 0.0, strict: bool =
     return number
 
 
-def check_count(value: object, name: str, *, least: int = 1) -> int:
+def check_count(value: Any, name: str, *, least: int = 1) -> int:
     """Return an integer that is at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+    if not is_number(value, Integral) or int(value) < least:
         raise ValueError(f"{name} must be an integer of at least {least}, got {shown(value)}.")
     return int(value)
+
+
+def check_bool(value: object, name: str) -> bool:
+    """Return a truth value."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {shown(value)}.")
+    return bool(value)
 
 
 def check_choice(value: object, name: str, choices: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from sepnmf import methods
 from sepnmf._typing import ArrayLike, WhichColumns
-from sepnmf._validation import check_choice, without_rng
+from sepnmf._validation import check_bool, check_choice, shown, without_rng
 from sepnmf.matrix import Matrix, MatrixLike, as_matrix, known_columns
 from sepnmf.methods import Method, refined
 from sepnmf.selection import Selection
@@ -97,11 +97,12 @@ def select(
     True
     """
     record = find_method(method)
+    refine = check_bool(refine, "refine")
     options = dict(without_rng(record.function, (), options))
     record.check_options(options)
     shared = {name: options[name] for name in ("n_jobs", "random_state") if options.get(name) is not None}
     if isinstance(r, str) and r != "auto":
-        raise ValueError(f'r must be an integer or "auto", got {r!r}.')
+        raise ValueError(f'r must be an integer or "auto", got {shown(r)}.')
     given = as_matrix(M, options.get("negative", "error"), mask=mask, row_mask=row_mask)
     matrix = given.bare().with_few_rows()
     known = known_columns(given, matrix, include, exclude)

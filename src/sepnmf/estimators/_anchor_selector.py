@@ -9,7 +9,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepnmf._validation import check_count, check_number
 from sepnmf.estimators._base import AnchorEstimator, RandomState
-from sepnmf.matrix import Matrix, MatrixLike, Negative, is_lazy, labelled, take_columns
+from sepnmf.matrix import (
+    Matrix,
+    MatrixLike,
+    Negative,
+    is_lazy,
+    labelled,
+    refuse_wrong_indices,
+    take_columns,
+)
 
 
 class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
@@ -114,8 +122,27 @@ class AnchorSelector(SelectorMixin, AnchorEstimator):  # type: ignore[misc]
             kept = np.flatnonzero(self._get_support_mask())
             return container.array[kept].T if container.spectral else take_columns(X, kept)
         if not is_lazy(X):
-            return super().transform(X)
+            refuse_wrong_indices(X, "X")
+            with np.errstate(over="ignore", invalid="ignore"):  # it adds up all entries
+                return super().transform(X)
         return self._lazy(X, reset=False)[:, np.flatnonzero(self._get_support_mask())]
+
+    def inverse_transform(self, X: MatrixLike) -> Any:
+        """Return the selected features among columns of zeros.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features_to_select)
+            The selected columns.
+
+        Returns
+        -------
+        X_original : array or sparse matrix of shape (n_samples, n_features)
+            The selected columns in their places, and zeros in the places of the others.
+        """
+        refuse_wrong_indices(X, "X")
+        with np.errstate(over="ignore", invalid="ignore"):  # it adds up all entries
+            return super().inverse_transform(X)
 
     def _count(self, n_samples: int, n_features: int) -> int:
         """Return the number of features to select."""

@@ -12,7 +12,7 @@ from sepnmf._typing import Floats
 from sepnmf._validation import check_choice, check_count, refuse_masked
 from sepnmf.estimators._base import ACCEPTED, AnchorEstimator, RandomState
 from sepnmf.least_squares import nnls, residual_norm
-from sepnmf.matrix import Matrix, MatrixLike, Negative, is_lazy, lazy_array
+from sepnmf.matrix import Matrix, MatrixLike, Negative, is_lazy, lazy_array, refuse_wrong_indices
 from sepnmf.vertices import archetypes, minimum_volume
 
 # Components that are computed from the anchors.
@@ -185,6 +185,7 @@ class SeparableNMF(ClassNamePrefixFeaturesOutMixin, AnchorEstimator):  # type: i
         """
         check_is_fitted(self)
         refuse_masked(X, "X")
+        refuse_wrong_indices(X, "X")
         weights: Any = lazy_array(X) if is_lazy(X) else check_array(X, **ACCEPTED)
         n = weights.shape[1]
         if n != self.n_components_:

@@ -27,6 +27,7 @@ BLOSC, LZ4, BITSHUFFLE, ZSTD = 32001, 32004, 32008, 32015  # of plugins
 SHORT = (NBIT, SCALE_OFFSET, LZF)  # become at most a hundred times as large
 COMPRESSORS = (DEFLATE, SZIP, *SHORT, BLOSC, LZ4, BITSHUFFLE, ZSTD)
 
+CHECKSUM_SIZE = 4  # bytes at the end of a chunk
 UNCHECKED = 2**28  # bytes that a chunk may become without being decompressed for a check
 MOST = 10_000  # arrays that belong together
 DENSEST = 1032  # bytes that one byte of a deflated chunk can stand for
@@ -104,7 +105,7 @@ def contents_of(dataset: Any, file: Path) -> Iterator[bytes]:
             elif number == SHUFFLE:
                 content = unshuffled(content, 0, {"elementsize": 16})
             else:
-                content = content[:-4]
+                content = content[:-CHECKSUM_SIZE]
         yield content
 
 
@@ -132,6 +133,8 @@ def doubtful_chunks(file: Path, name: str, _: int, __: int) -> tuple[int, frozen
         found = set()
 
         def note(chunk: Any) -> None:
+            if dataset.fletcher32 and chunk.size < CHECKSUM_SIZE:  # which the library subtracts
+                raise ValueError(f"a chunk of {declared} bytes takes {chunk.size} bytes in the file")
             if number == UNCOMPRESSED or chunk.filter_mask >> position & 1:
                 return
             if chunk.size > declared + declared // 8 + 1024:

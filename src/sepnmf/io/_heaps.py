@@ -20,6 +20,11 @@ SIGNATURE = b"\x89HDF\r\n\x1a\n"
 HEAP_BEGIN = re.compile(rb"GCOL\x01...", re.DOTALL)  # the library does not look at the last three bytes
 ATTRIBUTE = re.compile(rb"(?=([\x02\x03][\x00-\x03].{6}))", re.DOTALL)  # of its later versions
 LONGEST_ATTRIBUTE = 2**16
+# Types of any length, 16 bytes in the file, that are neither a sequence (0) nor a text (1).
+UNKNOWN_TYPE = re.compile(
+    rb"[\x19\x29\x39\x49\x59][%b]..\x10\x00\x00\x00" % re.escape(bytes(b for b in range(256) if b % 16 > 1)),
+    re.DOTALL,
+)
 HEAP_SIZE = 8  # bytes of what a heap begins with
 REFERENCE = 16
 BLOCK, SEARCHED = 2**24, 2**27  # bytes
@@ -27,16 +32,19 @@ BLOCK, SEARCHED = 2**24, 2**27  # bytes
 
 @lru_cache(maxsize=256)
 def check_heaps(file: Path, _: int, size: int) -> None:
-    """Refuse a damaged heap of texts, and a text that is longer than the file.
+    """Refuse a damaged heap of texts, a text that is longer than the file, and an unknown kind of texts.
 
-    The library does not leave a heap that has an entry of no bytes, and asks for the memory of a text before
-    it looks for it. Heaps are found by the bytes that they begin with, near both ends of a large file, where
-    libraries write. The second argument tells versions of a file.
+    The library does not leave a heap that has an entry of no bytes, asks for the memory of a text before it
+    looks for it, and ends the process where entries of any length are neither sequences nor texts. Heaps are
+    found by the bytes that they begin with, near both ends of a large file, where libraries write. The second
+    argument tells versions of a file.
     """
     heaps: dict[int, set[int]] = {}  # the numbers of texts, by the place of their heap
+    unknown: list[int] = []
     total = 0
     with file.open("rb") as stream:
         for place, block in blocks(stream, size, HEAP_SIZE - 1):
+            unknown += [place + found.start() for found in UNKNOWN_TYPE.finditer(block)]
             for found in HEAP_BEGIN.finditer(block):
                 begin = place + found.start()
                 stream.seek(begin + HEAP_SIZE)
@@ -52,6 +60,8 @@ def check_heaps(file: Path, _: int, size: int) -> None:
         places = list(islice(false_lengths(stream, size, addresses), 1000))
     if places and not all(is_data(file, place) for place in places):
         raise ValueError("a text is longer than the file")
+    if not all(is_data(file, place) for place in unknown[:1000]):
+        raise ValueError("a type of its entries is damaged")
 
 
 def blocks(stream: IO[bytes], size: int, more: int) -> Iterator[tuple[int, bytes]]:

@@ -12,12 +12,13 @@ from sepnmf._typing import Floats
 from sepnmf.io._containers import Item, container_of
 from sepnmf.io._conventions import coordinate, grid_mapping
 from sepnmf.io._data import Data
-from sepnmf.io._filling import appended, fill, fill_image, order_of, replacing
+from sepnmf.io._filling import appended, fill, fill_image, order_of, replacing, reserve
 from sepnmf.io._guards import needed, without_warnings
 from sepnmf.io._scenes import image_dimensions, is_place
 from sepnmf.matrix import CHUNK, Stored, is_lazy
 
 MAPS = "abundances"
+HEADER = 2**16  # bytes of a NetCDF file besides its numbers, at most
 # Attributes that only HDF5 may write, and those of numbers that are not copied; also all that begin with "_".
 NOT_CARRIED = {"CLASS", "NAME", "DIMENSION_LABELS", "DIMENSION_LIST", "REFERENCE_LIST"} | {
     "coordinates", "grid_mapping", "missing_value",
@@ -33,7 +34,12 @@ def write_netcdf(target: Path, H: Any, like: Data, names: Sequence[str]) -> Path
     with replacing(path) as part:
         with without_warnings(), needed("dask").config.set(scheduler="synchronous"):
             encoding = {MAPS: {"_FillValue": np.nan, "contiguous": True}}
-            dataset_of(H, like, names).to_netcdf(part, engine="h5netcdf", encoding=encoding)
+            dataset = dataset_of(H, like, names)
+            # HDF5 may end the process where it finds the disk full.
+            with part.open("wb") as stream:
+                stream.truncate(dataset.nbytes + HEADER)
+            reserve(part)
+            dataset.to_netcdf(part, engine="h5netcdf", encoding=encoding)
         with needed("h5py").File(part, "r") as content:
             offset, shape = content[MAPS].id.get_offset(), content[MAPS].shape
         if offset is None:

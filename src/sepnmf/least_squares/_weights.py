@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sepnmf._typing import ArrayLike, Floats, Ints
-from sepnmf._validation import check_choice, check_count, check_number
+from sepnmf._validation import check_bool, check_choice, check_count, check_number
 from sepnmf.least_squares._solvers import cone_weights, hals, hull_weights, largest
 from sepnmf.matrix import Dense, InMemory, Matrix, MatrixLike, as_matrix, complete_array
 
@@ -101,9 +101,7 @@ def nnls(
     True
     """
     check_choice(method, "method", ("exact", "hals"))
-    if not isinstance(sum_to_one, bool | np.bool_):
-        raise ValueError(f"sum_to_one must be True or False, got {sum_to_one!r}.")
-    if sum_to_one and method == "hals":
+    if check_bool(sum_to_one, "sum_to_one") and method == "hals":
         raise ValueError('sum_to_one needs method="exact": "hals" moves one entry at a time.')
     tol = check_number(tol, "tol")
     max_iter = check_count(max_iter, "max_iter")

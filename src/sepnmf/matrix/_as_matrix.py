@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from sepnmf._typing import ArrayLike, Bools, Floats, Ints
-from sepnmf._validation import check_choice, level_outside, refuse_masked
+from sepnmf._validation import array_of, check_choice, level_outside, refuse_masked
 from sepnmf.matrix._checks import checked, checked_kind
 from sepnmf.matrix._chunked import Chunked
 from sepnmf.matrix._columns import Columns
@@ -146,7 +146,7 @@ def as_mask(mask: Any, count: int, shape: tuple[int, ...], name: str, axis: str)
     if mask is None:
         return None
     refuse_masked(mask, name)
-    array = np.asarray(mask)
+    array = array_of(mask, name)
     if array.dtype.kind not in "biuf" or array.size != count or array.shape not in ((count,), shape):
         image = "" if len(shape) < 2 else f" or an image of {' × '.join(map(str, shape))}"
         raise ValueError(

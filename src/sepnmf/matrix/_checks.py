@@ -54,6 +54,11 @@ def refuse_wrong_indices(A: Any, name: str) -> None:
 
 def has_wrong_indices(A: Any) -> bool:
     """Return whether indices of a sparse matrix, or the places where its columns begin, are out of range."""
+    if A.format in ("lil", "dok"):
+        try:
+            A = A.tocoo()
+        except ValueError:  # this conversion checks indices, and others do not
+            return True
     if A.format == "coo":
         return any(outside(found, size) for found, size in zip((A.row, A.col), A.shape, strict=True))
     if A.format not in ("csr", "csc", "bsr"):

@@ -20,6 +20,7 @@ from sepnmf.selection import Selection, Status, best_first
 CHOICES = ("diagonal", "largest", "centroids")
 ROUNDING = 1e-9  # of sums of diagonal entries
 WHOLE = 100  # columns up to which the whole programme is solved at once, which is faster there
+MOST_BASES, MOST_COORDINATES = 8, 80  # by default, of the norm and of a point in all bases
 SEED = 0  # of the rotations, so that the method repeats itself
 
 
@@ -36,7 +37,7 @@ def eeht(
     *,
     choice: Literal["diagonal", "largest", "centroids"] = "diagonal",
     normalize: Literal["none", "l1"] = "none",
-    n_bases: int = 8,
+    n_bases: int | None = None,
     max_outer: int = 100,
     negative: Negative = "error",
     callback: Callback | None = None,
@@ -72,9 +73,10 @@ def eeht(
         its largest diagonal entry, or the column nearest to the mean of its columns.
     normalize : {"none", "l1"}, default "none"
         "l1" divides the columns by their l1 norms first, as mixtures whose weights do not sum to one need.
-    n_bases : int, default 8
+    n_bases : int or None, default None
         Number of bases in the norm. 1 is the l1 norm along the principal axes, as in the paper; with many,
-        the norm becomes Euclidean.
+        the norm becomes Euclidean. None means 8 up to r = 10, and 80/r, but at least one, beyond: with many
+        coordinates one set of axes favours no direction much, and each basis adds equations.
     max_outer : int, default 100
         Largest number of rounds.
     negative : {"error", "clip", "allow"}, default "error"
@@ -119,8 +121,8 @@ def eeht(
     directions over others), sets of rows and columns that need not be equal, the test by least squares, and
     that balls need less of the diagonal than r/(r + 1) when larger ones before have used it up.
 
-    The default of `n_bases` is from data of `make_midpoint` with noise 0.25 and r = 10, of 20 of which one
-    basis finds the anchors of none, four those of 19, and eight those of all. Beyond a noise of about 0.3
+    The 8 bases of r = 10 are from data of `make_midpoint` with noise 0.25, of 20 of which one basis finds the
+    anchors of none, four those of 19, and eight those of all. Beyond a noise of about 0.3
     the relaxation itself fails: then the largest diagonal entries are not those of the anchors.
 
     References
@@ -143,6 +145,8 @@ def eeht(
     began = time.perf_counter()
     check_choice(choice, "choice", CHOICES)
     check_choice(normalize, "normalize", ("none", "l1"))
+    if n_bases is None:
+        n_bases = min(max(MOST_COORDINATES // r, 1), MOST_BASES)
     n_bases, max_outer = check_count(n_bases, "n_bases"), check_count(max_outer, "max_outer")
     given = as_matrix(M, negative).in_memory()
     n = given.shape[1]

@@ -1,22 +1,31 @@
 """Linear programmes on HiGHS, and what row and column generation share."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import optimize
 
+from sepnmf._parallel import interruptible
 from sepnmf._typing import Floats
 
 MAX_ADDED = 20  # rows, and columns, added in one round at most
+# Algorithms of HiGHS, and whether the programme is presolved. Where entries differ by ten orders of magnitude
+# one may give up, and the next solves the programme.
+ATTEMPTS = (("highs", True), ("highs", False), ("highs-ipm", True))
 
 
 def minimise(cost: Floats, *, tol: float = 1e-7, **constraints: Any) -> Any:
     """Solve a feasible, bounded linear programme, feasible to `tol`; raises RuntimeError if HiGHS fails."""
-    options: Any = {"primal_feasibility_tolerance": tol, "dual_feasibility_tolerance": tol}
-    found = optimize.linprog(cost, method="highs", options=options, **constraints)
-    if found.status != 0:
-        raise RuntimeError(f"HiGHS did not solve the linear programme: {found.message}")
-    return found
+    tolerances = {"primal_feasibility_tolerance": tol, "dual_feasibility_tolerance": tol}
+    for algorithm, presolve in ATTEMPTS:
+        options: Any = tolerances | {"presolve": presolve}
+        found = interruptible(
+            partial(optimize.linprog, cost, method=algorithm, options=options, **constraints)
+        )
+        if found.status == 0:
+            return found
+    raise RuntimeError(f"HiGHS did not solve the linear programme: {found.message}")
 
 
 def largest_violations(values: Floats, slack: float) -> list[int]:
