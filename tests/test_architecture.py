@@ -37,6 +37,7 @@ ROOMS = [
     "io",
     "_overview",
     "report",
+    "explore",
     "cli",
     "__main__",
 ]
