@@ -1,9 +1,11 @@
 """`Session`: data, their anchors, and what a person does to them. It needs no screen."""
 
+import os
 import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from sepnmf._overview import choose
 from sepnmf._typing import ArrayLike, Bools
 from sepnmf._validation import check_count, shown
 from sepnmf.explore._explored import Explored
+from sepnmf.explore._export import Exported, export, shown_command
 from sepnmf.explore._listing import FitByNumber
 from sepnmf.explore._source import Source
 from sepnmf.explore._state import Anchor, Change, State
@@ -179,9 +182,7 @@ class Session(Explored):
         """Give an anchor a colour, such as "#0072b2"."""
         old, colour = self._state.anchor(position), str(colour).lower()
         if not COLOUR.fullmatch(colour):
-            raise ValueError(
-                f'A colour is # and six hexadecimal digits, "#0072b2", got {shown(colour)}.'
-            )
+            raise ValueError(f'A colour is # and six hexadecimal digits, "#0072b2", got {shown(colour)}.')
         anchors = self._state.with_anchor(position, replace(old, colour=colour))
         return self._act(f"{old.name} has another colour", anchors=anchors)
 
@@ -225,6 +226,40 @@ class Session(Explored):
     def can_redo(self) -> bool:
         """Whether there is an act to do again."""
         return bool(self._undone)
+
+    # The result --------------------------------------------------------------------------------------
+
+    def command(self, folder: str | os.PathLike[str] | None = None) -> str:
+        """Return the command, a line of a shell, that `export` runs; it gives this result again.
+
+        Of a mask that was drawn, and of data that are not in a file, it reads what `export` writes.
+        """
+        return shown_command(self.source, self._state, self.seed, self._folder(folder))
+
+    def export(self, folder: str | os.PathLike[str] | None = None) -> Exported:
+        """Write the files that `sepnmf unmix` writes of an image, or `sepnmf select`, and the report.
+
+        Parameters
+        ----------
+        folder : path, optional
+            Output folder; by default one in the working folder that is named after the file. Files of an
+            earlier export are replaced.
+
+        Returns
+        -------
+        Exported
+            The paths of the files, and the command that writes them again.
+
+        Raises
+        ------
+        ValueError
+            If the command fails; the message is its own.
+        """
+        return export(self.source, self._state, self.seed, self._folder(folder))
+
+    def _folder(self, given: str | os.PathLike[str] | None) -> Path:
+        """Return the folder to write to."""
+        return Path(f"{self.data.file.stem}-explored") if given is None else Path(given)
 
     # How acts are done -------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ class Source:
     Attributes
     ----------
     data : Data
-        The data; for a matrix in memory, `data.file` is the name under which they can be written.
+        The data; for a matrix in memory, `data.file` is only a name.
     is_file : bool
         Whether they come from a file.
     negative, axis, reading : object
@@ -111,7 +111,7 @@ def read_data(file: Path, axis: str, reading: dict[str, Any]) -> Data:
 
 
 def data_of(M: MatrixLike) -> Data:
-    """Return what a container holds as data; `file` is the name under which they can be written."""
+    """Return what a container holds as data, which are called "matrix"."""
     container = container_of(M)
     matrix = as_matrix(M, "allow")  # which knows the columns without missing entries
     m, n = matrix.shape[0], matrix.given_columns
@@ -119,7 +119,7 @@ def data_of(M: MatrixLike) -> Data:
     names = None if is_image or columns is None else columns.names(np.arange(n))
     return Data(
         M=container.array if hasattr(container.array, "shape") else np.asarray(container.array),
-        file=Path("data.npz" if sparse.issparse(container.array) else "data.npy"),
+        file=Path("matrix"),
         row_names=() if container.row_name is None else tuple(map(container.row_name, range(m))),
         column_names=names or (),
         image_shape=(container.shape[0], container.shape[1]) if is_image else None,
