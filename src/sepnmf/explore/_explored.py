@@ -61,6 +61,14 @@ class Explored:
         """Where the used rows are on an axis, or their names, and its label."""
         return row_axis(self.data)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is left out of the data, assumed and doubted, and how many of the columns are shown."""
+        data, step = self.data, self.shown.step
+        which = "line and sample is" if self.image_shape is not None else "column is"
+        part = (f"Every {step}th {which} shown; anchors are selected, and fit is measured, among these.",)
+        return (*data.left_out, *data.assumptions, *data.warnings, *(part if step > 1 else ()))
+
     def spectrum(self, column: int) -> Floats:
         """Return the entries of a column, which may be one that is not shown, in the rows that are used."""
         return self.source.column(self.source.checked(column))
