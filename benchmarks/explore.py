@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import sepnmf
-from sepnmf.explore._session import Session
+from sepnmf.explorer._session import Session
 
 LINES, SAMPLES, BANDS, R = 250, 400, 200, 6
 SCENE, ROUNDS = 2500, 7  # lines and samples of the large scene; rounds of each measurement

@@ -37,7 +37,7 @@ ROOMS = [
     "io",
     "_overview",
     "report",
-    "explore",
+    "explorer",
     "cli",
     "__main__",
 ]

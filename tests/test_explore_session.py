@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from sepnmf import metrics, nnls, select
-from sepnmf.explore._session import BY_HAND, Session
+from sepnmf.explorer._session import BY_HAND, Session
 
 LINES, SAMPLES, BANDS, R = 12, 10, 20, 3
 

@@ -5,11 +5,11 @@ import numpy as np
 from sepnmf._overview import dominant
 from sepnmf._typing import Bools, Floats
 from sepnmf._validation import check_count
-from sepnmf.explore._listing import listed, plane, row_axis
-from sepnmf.explore._scene import Overview, coloured
-from sepnmf.explore._source import Source
-from sepnmf.explore._state import Anchor, Row, State
-from sepnmf.explore._weights import Explained, Weights
+from sepnmf.explorer._listing import listed, plane, row_axis
+from sepnmf.explorer._scene import Overview, coloured
+from sepnmf.explorer._source import Source
+from sepnmf.explorer._state import Anchor, Row, State
+from sepnmf.explorer._weights import Explained, Weights
 from sepnmf.least_squares import nnls
 
 

@@ -13,11 +13,11 @@ import numpy as np
 from sepnmf._overview import choose
 from sepnmf._typing import ArrayLike, Bools
 from sepnmf._validation import check_count, shown
-from sepnmf.explore._explored import Explored
-from sepnmf.explore._export import Exported, export, shown_command
-from sepnmf.explore._listing import FitByNumber
-from sepnmf.explore._source import Source
-from sepnmf.explore._state import Anchor, Change, State
+from sepnmf.explorer._explored import Explored
+from sepnmf.explorer._export import Exported, export, shown_command
+from sepnmf.explorer._listing import FitByNumber
+from sepnmf.explorer._source import Source
+from sepnmf.explorer._state import Anchor, Change, State
 from sepnmf.matrix import MatrixLike, Negative
 from sepnmf.registry import find_method
 from sepnmf.report._png import CATEGORIES

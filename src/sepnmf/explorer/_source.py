@@ -9,7 +9,7 @@ from scipy import sparse
 
 from sepnmf._typing import Bools, Floats, Ints
 from sepnmf._validation import check_choice, check_count
-from sepnmf.explore._scene import Shown
+from sepnmf.explorer._scene import Shown
 from sepnmf.io import ROWS_ARE_PIXELS, Data, read
 from sepnmf.matrix import Columns, InMemory, Matrix, MatrixLike, Negative, as_matrix, container_of
 

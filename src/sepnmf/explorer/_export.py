@@ -15,8 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from sepnmf._typing import Bools
-from sepnmf.explore._source import Source
-from sepnmf.explore._state import State
+from sepnmf.explorer._source import Source
+from sepnmf.explorer._state import State
 
 # Files that the command reads, besides the data; in the folder that it writes to, where they stay.
 MASK, NAMES, ROW_NAMES = "explored-mask.npy", "explored-names.txt", "explored-rows.txt"

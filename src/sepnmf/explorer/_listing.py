@@ -7,8 +7,8 @@ import numpy as np
 
 from sepnmf._overview import sampled
 from sepnmf._typing import Bools, Floats
-from sepnmf.explore._source import Source
-from sepnmf.explore._state import Row, State
+from sepnmf.explorer._source import Source
+from sepnmf.explorer._state import Row, State
 from sepnmf.io import Data
 from sepnmf.matrix import InMemory, Matrix
 from sepnmf.report._anchors import abscissas, counted_rows
