@@ -271,6 +271,15 @@ def test_an_act_that_is_refused_changes_nothing(table):
         table.exclude(columns(table)[0])
 
 
+def test_a_zero_column_cannot_become_an_anchor():
+    M = mixtures()
+    M[:, 40] = 0
+    session = Session.open(M, R)
+    with pytest.raises(ValueError, match="column 40 is zero and has no direction"):
+        session.add(40)
+    assert (session.weights()[:, 40] == 0).all()
+
+
 def test_options_of_files_are_refused_for_data_in_memory():
     with pytest.raises(ValueError, match="shape is for files"):
         Session.open(mixtures(), R, shape=(LINES, SAMPLES))

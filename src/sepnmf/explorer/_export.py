@@ -73,7 +73,8 @@ class Command:
             yield from ("--axis", "rows")
         for name, value in self.source.reading.items():
             option = f"--{name.replace('_', '-')}"
-            if name == "mask" and self.is_masked:  # the mask that is written has left out these columns too
+            # The mask that is written leaves out these columns too. Large files are read in parts anyway.
+            if name == "in_parts" or (name == "mask" and self.is_masked):
                 continue
             if isinstance(value, bool):
                 yield option if value else f"--no-{name}"

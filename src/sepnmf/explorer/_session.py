@@ -333,7 +333,7 @@ class Session(Explored):
         if column in self._state.columns:
             raise ValueError(f"{anchor.name} is an anchor already.")
         if not self._state.used[column]:
-            raise ValueError(
-                f"{anchor.name} is left out by the mask: change the mask, or choose another column."
-            )
+            raise ValueError(f"{anchor.name} is left out by the mask: change it, or choose another column.")
+        if not self.source.column(column).any():
+            raise ValueError(f"{anchor.name} is zero and has no direction: choose another column.")
         return anchor
