@@ -149,7 +149,7 @@ MUTANTS = [
     ("_descent/_noise.py", "squares[r:].sum() / ((m - r) * (n - r))", "squares[r:].sum() / (m * n)"),
     ("tuning/_rank.py", "if left.residual <= noise", "if left.residual <= 0 * noise"),
     ("tuning/_clusters.py", "axis=1) / sizes", "axis=1)"),
-    ("_descent/_problem.py", "choice[:, dark] = 0.0", "pass"),
+    ("_descent/_problem.py", "choice[:, barred] = 0.0", "pass"),
     ("tuning/_consensus.py", "np.argmin(far)", "np.argmax(far)"),
     ("tuning/_answers.py", "answer: answer.improved.after", "answer: -answer.improved.after"),
     ("_descent/_worth.py", "- fit.E[used]).sum()", ").sum()"),

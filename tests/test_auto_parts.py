@@ -8,7 +8,7 @@ from scipy.optimize import nnls
 
 from sepnmf._descent import Improved, Problem, VertexModel
 from sepnmf._descent._likelihood import Factored
-from sepnmf._descent._problem import DARK, without_dark_columns
+from sepnmf._descent._problem import DARK, candidates_of
 from sepnmf.matrix import Dense
 from sepnmf.tuning._answers import Answers
 from sepnmf.tuning._consensus import most_central
@@ -50,13 +50,13 @@ def test_dark_columns_are_no_candidates():
     X[:, 4] *= 0.5 * DARK
     given = X.copy()
     bright = np.delete(np.arange(8), 4)
-    choice = without_dark_columns(X, 7)
+    choice = candidates_of(X, 7)
     np.testing.assert_array_equal(choice[:, [4, 8]], 0.0)
     np.testing.assert_array_equal(choice[:, bright], X[:, bright])
     np.testing.assert_array_equal(X, given)
-    assert without_dark_columns(X, 8) is X  # r others are not left
+    assert candidates_of(X, 8) is X  # r others are not left
     bright_ones = X[:, bright]
-    assert without_dark_columns(bright_ones, 2) is bright_ones  # none is dark
+    assert candidates_of(bright_ones, 2) is bright_ones  # none is dark
 
 
 @pytest.mark.parametrize("names", [("good", "bad"), ("bad", "good")])

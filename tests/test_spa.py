@@ -11,7 +11,8 @@ from scipy import linalg, sparse
 import sepnmf
 from sepnmf.datasets import make_dirichlet, make_midpoint
 from sepnmf.matrix import Dense, as_matrix
-from sepnmf.methods._spa import Complement, project_successively, successive_projections
+from sepnmf.methods._complement import Complement
+from sepnmf.methods._spa import project_successively, successive_projections
 from sepnmf.selection import best_first
 
 

@@ -4,9 +4,9 @@ import warnings
 from typing import Any, Literal
 
 from sepnmf import methods
-from sepnmf._typing import ArrayLike
+from sepnmf._typing import ArrayLike, WhichColumns
 from sepnmf._validation import check_choice, without_rng
-from sepnmf.matrix import Matrix, MatrixLike, as_matrix
+from sepnmf.matrix import Matrix, MatrixLike, as_matrix, known_columns
 from sepnmf.methods import Method, refined
 from sepnmf.selection import Selection
 from sepnmf.tuning import auto, estimate_rank, tuned_admm
@@ -36,6 +36,8 @@ def select(
     refine: bool = False,
     mask: ArrayLike | None = None,
     row_mask: ArrayLike | None = None,
+    include: WhichColumns = (),
+    exclude: WhichColumns = (),
     **options: Any,
 ) -> Selection:
     """Find r columns of M that explain all the others.
@@ -61,6 +63,14 @@ def select(
         are neither candidates nor to be explained; they may have any entries.
     row_mask : array_like of bool of shape (m,), optional
         Whether each row is used.
+    include : collection of int or str, optional
+        Columns that are known to be anchors, at most r: indices of columns of M, or names where M has names.
+        The others are chosen to go with them; `refine` does not exchange them. With r of them the answer is
+        these columns. r="auto" is at least their number.
+    exclude : collection of int or str, optional
+        Columns that are known to be no anchors. Other than with `mask`, they are still to be explained.
+        "auto", "spa", "snpa", "xray", "vca", "nfindr", "preconditioned_spa", "pseudo_point_spa",
+        "randomized_spa", "robust_spa", "smoothed_spa" and "smoothed_vca" can include and exclude.
     **options
         Options of the method; an unknown one is an error. `rng` is accepted for `random_state`.
 
@@ -83,6 +93,8 @@ def select(
     True
     >>> len(sepnmf.select(M, "auto", method="spa").anchors)
     10
+    >>> 54 in sepnmf.select(M, 10, include=[54]).anchors
+    True
     """
     record = find_method(method)
     options = dict(without_rng(record.function, (), options))
@@ -92,14 +104,22 @@ def select(
         raise ValueError(f'r must be an integer or "auto", got {r!r}.')
     given = as_matrix(M, options.get("negative", "error"), mask=mask, row_mask=row_mask)
     matrix = given.bare().with_few_rows()
-    rank = number_of_anchors(matrix, shared) if isinstance(r, str) else r
+    known = known_columns(given, matrix, include, exclude)
+    if record.takes_known:
+        options |= vars(known)
+    elif len(known.include) or len(known.exclude):
+        able = ", ".join(name for name, each in METHODS.items() if each.takes_known)
+        raise ValueError(
+            f"method {record.name!r} can neither include nor exclude columns; these can: {able}."
+        )
+    rank = max(number_of_anchors(matrix, shared), len(known.include)) if isinstance(r, str) else r
     if given.columns is not None:
         options = given.columns.used_options(options)
     sel = record(matrix, rank, **options)
     if refine:
         if options.get("normalize") in ("none", "l1", "sqrt"):
             shared["normalize"] = options["normalize"]
-        sel = refined(matrix, sel, **shared)
+        sel = refined(matrix, sel, known, **shared)
     return sel if given.columns is None else sel.among(given.columns)
 
 

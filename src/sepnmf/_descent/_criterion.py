@@ -72,6 +72,7 @@ def vertex_model(problem: Problem, columns: Ints, counts: Floats) -> VertexModel
         counts=counts,
         precision=precision,
         candidates=np.asarray(problem.choice[:, columns].any(axis=0)),
+        fixed=np.flatnonzero(np.isin(columns, problem.known.include)),
         settled=ROUGHLY if is_slow else SETTLED,
         n_jobs=problem.n_jobs if is_slow else 1,
     )
@@ -87,7 +88,9 @@ def residual_descent(problem: Problem) -> Improve:
     def improve(start: Ints) -> Improved:
         candidates = np.union1d(pool, start)
         place = np.searchsorted(candidates, start)
-        got = exchange_anchors(D, choice.part(candidates), place, weights, n_jobs=problem.n_jobs)
+        fixed = np.flatnonzero(np.isin(candidates, problem.known.include))
+        C = choice.part(candidates)
+        got = exchange_anchors(D, C, place, weights, fixed=fixed, n_jobs=problem.n_jobs)
         anchors = candidates[got.anchors]
         return Improved("residual", got.start, got.residual, got.n_exchanges, anchors, settled=True)
 

@@ -7,7 +7,7 @@ import numpy as np
 from sepnmf._kernels import exchange as kernels
 from sepnmf._parallel import Workers
 from sepnmf._typing import Floats, Ints
-from sepnmf.matrix import InMemory
+from sepnmf.matrix import NONE_KNOWN, InMemory
 
 BLOCK = 512  # candidates whose products with the residuals are held at a time
 # An exchange must lower the residual by this part of it.
@@ -34,6 +34,7 @@ def exchange_anchors(
     weights: Floats | None = None,
     *,
     products: Floats | None = None,
+    fixed: Ints = NONE_KNOWN.include,
     most: int = 1000,
     n_jobs: int | None = None,
 ) -> Exchanged:
@@ -41,7 +42,8 @@ def exchange_anchors(
 
     The anchors are taken in turn; each is replaced by the candidate that lowers
     Σ_j w_j min_{h ≥ 0} ‖d_j − Wh‖² most, until a whole turn has changed nothing or `most` exchanges are made.
-    `products` are CᵀD, if they are known already. C and D may be sparse: only inner products are used.
+    `products` are CᵀD, if they are known already. The columns `fixed` of C are not exchanged. C and D may be
+    sparse: only inner products are used.
     """
     n = D.shape[1]
     F = inner_products(C, D) if products is None else products
@@ -60,6 +62,9 @@ def exchange_anchors(
         residual = first = float(w @ E)
         while quiet < r and count < most:
             k = (k + 1) % r
+            if anchors[k] in fixed:
+                quiet += 1
+                continue
             others = np.delete(np.arange(r), k)
             H_k, E_k, G = H.copy(), E.copy(), K[anchors]
             touched = np.flatnonzero(H[:, k] > 0)

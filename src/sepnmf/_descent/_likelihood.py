@@ -24,6 +24,7 @@ from sepnmf._kernels import vertices as kernels
 from sepnmf._parallel import Workers
 from sepnmf._typing import Bools, Floats, Ints
 from sepnmf.least_squares import misfits_from_products
+from sepnmf.matrix import NONE_KNOWN
 
 PRICE = 4.0  # κ
 STEPS, SETTLED = 300, 1e-7  # most steps of a fit, and the relative decrease of J at which it ends
@@ -108,6 +109,8 @@ class VertexModel:
         The variance of the noise in a column is σ² divided by this.
     candidates : ndarray of bool of shape (n,), optional
         Columns that may be anchors.
+    fixed : ndarray of int, optional
+        Columns that are anchors from the start, and stay so.
     settled : float, optional
         Relative decrease of J at which a fit ends.
     n_jobs : int, optional
@@ -124,6 +127,7 @@ class VertexModel:
         counts: Floats | None = None,
         precision: Floats | None = None,
         candidates: Bools | None = None,
+        fixed: Ints = NONE_KNOWN.include,
         settled: float = SETTLED,
         n_jobs: int | None = None,
     ) -> None:
@@ -134,6 +138,7 @@ class VertexModel:
         self.weights = self.precision if counts is None else self.precision * counts
         self.total = float(self.weights @ self.squares)
         self.barred = None if candidates is None or candidates.all() else ~candidates
+        self.fixed = fixed
         self.noise = unit**2 * noise
         self.height = len(M) if height is None else height
         self.price = PRICE * self.height * self.noise
@@ -184,7 +189,7 @@ class VertexModel:
     def costs(self, at: Vertices) -> tuple[Floats, Floats]:
         """What it takes, to first order, to make column j the anchor of vertex k; each column's misfit.
 
-        It takes infinitely much if the column is no candidate.
+        It takes infinitely much if the column is no candidate, or if this would move an anchor that is fixed.
         """
         G = at.W.T @ at.W + self.price * np.linalg.inv((self.weights[:, None] * at.H).T @ at.H)
         B, misfit = self.Mt @ at.W, np.empty(len(at.H))
@@ -194,6 +199,10 @@ class VertexModel:
         costs += self.vagueness(len(at.anchors))[:, None]
         if self.barred is not None:
             costs[self.barred], misfit[self.barred] = np.inf, -np.inf
+        for k in np.flatnonzero(np.isin(at.anchors, self.fixed)):
+            own = costs[at.anchors[k], k]
+            costs[at.anchors[k]] = costs[:, k] = np.inf
+            costs[at.anchors[k], k] = own
         return costs, misfit
 
     def descend(self, anchors: Ints) -> Descent:

@@ -9,7 +9,7 @@ from sepnmf._descent._scaling import check_normalize, scaled
 from sepnmf._descent._whitening import Noisy, measured_noise, with_white_noise
 from sepnmf._typing import Floats, Ints
 from sepnmf._validation import check_rank
-from sepnmf.matrix import Dense, InMemory, column_blocks
+from sepnmf.matrix import NONE_KNOWN, Dense, InMemory, Known, column_blocks
 
 SMALL = 1000  # columns; up to here every one is a candidate and is to be explained
 SAMPLE = 2000  # columns that are to be explained, of more
@@ -25,7 +25,8 @@ class Problem:
 
     `data` are the columns of M as scaled, with white noise if they have noise. X has the same columns, dense,
     or their leading coordinates: as many as there are anchors if noise leaves these directions sharp.
-    `choice` is X with dark columns (far shorter than the median) set to zero: they are no candidates.
+    `choice` is X with dark columns (far shorter than the median) and excluded ones set to zero: they are no
+    candidates. Included columns are.
     """
 
     data: InMemory
@@ -37,6 +38,7 @@ class Problem:
     unit: float
     rng: np.random.Generator
     n_jobs: int | None
+    known: Known = NONE_KNOWN
 
     @classmethod
     def prepare(
@@ -47,6 +49,7 @@ class Problem:
         rng: np.random.Generator,
         n_jobs: int | None,
         noise: str = "auto",
+        known: Known = NONE_KNOWN,
     ) -> "Problem":
         """Check r, scale the columns, find the kind of noise, and take leading coordinates."""
         r = check_rank(r, data.shape[1])
@@ -61,7 +64,8 @@ class Problem:
         scale = column_scale(data, scaled_data)
         if found is not None and found.columns is not None:
             scale = scale * found.columns
-        return cls(white, X, without_dark_columns(X, r), r, found, scale, data.scale, rng, n_jobs)
+        choice = candidates_of(X, r, known)
+        return cls(white, X, choice, r, found, scale, data.scale, rng, n_jobs, known)
 
     def with_more_noise(self, columns: Ints, added: float, rng: np.random.Generator) -> "Problem":
         """The same problem on some of the columns, with more noise: `added` standard deviations of it."""
@@ -73,7 +77,7 @@ class Problem:
         bright = None if noise.brightness is None else noise.brightness[columns]
         white = measured_noise(data, self.r, rng, bright)
         X = coordinates(data, self.r, white, rng)
-        return replace(self, data=data, X=X, choice=without_dark_columns(X, self.r), noise=white, rng=rng)
+        return replace(self, data=data, X=X, choice=candidates_of(X, self.r), noise=white, rng=rng)
 
     @property
     def n(self) -> int:
@@ -116,7 +120,7 @@ class Problem:
         return columns[order], weights[order]
 
     def candidates(self) -> Ints:
-        """All columns that are not dark, or, of very many, the extreme ones."""
+        """All columns that are neither dark nor excluded, or, of very many, the extreme ones."""
         bright = np.flatnonzero(self.choice.any(axis=0))
         return bright if len(bright) <= POOL else self.extreme_columns()
 
@@ -164,12 +168,18 @@ def leading_directions(X: Floats, r: int) -> Floats:
     return np.ascontiguousarray(np.linalg.eigh(gram)[1][:, ::-1][:, :r])
 
 
-def without_dark_columns(X: Floats, r: int) -> Floats:
-    """X, or a copy in which dark columns are zero if there are any and r others are left."""
+def candidates_of(X: Floats, r: int, known: Known = NONE_KNOWN) -> Floats:
+    """X, or a copy in which columns that are no candidates are zero.
+
+    These are excluded columns, and dark columns that are not included, if r others are left.
+    """
     lengths = np.sqrt(np.einsum("ij,ij->j", X, X))
-    dark = lengths <= DARK * np.median(lengths[lengths > 0])
-    if not dark.any() or X.shape[1] - dark.sum() < r:
+    barred = lengths <= DARK * np.median(lengths[lengths > 0])
+    barred[known.include], barred[known.exclude] = False, True
+    if X.shape[1] - barred.sum() < r:
+        barred[:], barred[known.exclude] = False, True
+    if not barred.any():
         return X
     choice = X.copy()
-    choice[:, dark] = 0.0
+    choice[:, barred] = 0.0
     return choice

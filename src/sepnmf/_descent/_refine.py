@@ -10,7 +10,7 @@ from sepnmf._descent._scaling import Normalize
 from sepnmf._descent._worth import importance, residual
 from sepnmf._typing import Floats, Ints, Seed
 from sepnmf._validation import check_generator
-from sepnmf.matrix import MatrixLike, Negative, as_matrix
+from sepnmf.matrix import NONE_KNOWN, Known, MatrixLike, Negative, as_matrix
 from sepnmf.selection import best_first
 
 
@@ -18,6 +18,7 @@ def refine_anchors(
     M: MatrixLike,
     anchors: Ints,
     *,
+    known: Known = NONE_KNOWN,
     normalize: Normalize = "auto",
     negative: Negative = "error",
     random_state: Seed = 0,
@@ -27,10 +28,12 @@ def refine_anchors(
 
     Returns the new anchors, best first; their scores, one for each column of M; and a row of what was done:
     the "criterion", its value "before" and "after", the "exchanges", the "residual" of all columns and
-    whether the descent is "settled". The other parameters are those of `sepnmf.auto`.
+    whether the descent is "settled". What is `known` of the anchors stays so: included columns are among them
+    and are not exchanged. The other parameters are those of `sepnmf.auto`.
     """
     rng = check_generator(random_state)
-    problem = Problem.prepare(as_matrix(M, negative).in_memory(), len(anchors), normalize, rng, n_jobs)
+    data = as_matrix(M, negative).in_memory()
+    problem = Problem.prepare(data, len(anchors), normalize, rng, n_jobs, known=known)
     given = np.asarray(anchors)
     got = descent(problem)(given)
     new = got.anchors

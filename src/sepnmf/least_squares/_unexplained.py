@@ -1,13 +1,13 @@
 """What given columns W leave unexplained of all columns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sepnmf._kernels import exchange
 from sepnmf._typing import Floats, Ints
 from sepnmf.least_squares._weights import Atoms, weights_of_columns
-from sepnmf.matrix import InMemory, Matrix, Part, Ranked, Reducer
+from sepnmf.matrix import NONE_KNOWN, InMemory, Matrix, Part, Ranked, Reducer
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,17 +39,22 @@ class Unexplained:
 
 @dataclass(frozen=True, eq=False)
 class Misfit(Reducer[Unexplained]):
-    """Fits the columns of W to every column, and remembers the columns with the largest misfit."""
+    """Fits the columns of W to every column, and remembers the columns with the largest misfit.
+
+    Of those with the indices `exclude`, the misfit counts, but they are not remembered.
+    """
 
     atoms: Atoms
     most: int
     sum_to_one: bool = False
+    exclude: Ints = field(default_factory=lambda: NONE_KNOWN.exclude)
 
     def more(self, found: Unexplained | None, part: Part) -> Unexplained:
         """Return what is left of the parts so far, and of one more."""
         E, H = squared_misfits(part.columns, self.atoms, self.sum_to_one)
         known = found is not None and len(found.worst.values) == self.most
         worst = np.flatnonzero(found.worst.values[-1] < E) if found and known else np.arange(len(E))
+        worst = worst[~np.isin(part.start + worst, self.exclude)]
         worst = worst[np.argsort(-E[worst], kind="stable")][: self.most]
         held = part.held(worst)
         ranked = Ranked(E[worst], held.indices, held.columns)
@@ -66,12 +71,15 @@ class Misfit(Reducer[Unexplained]):
         )
 
 
-def unexplained(matrix: Matrix, W: Floats, most: int = 1, sum_to_one: bool = False) -> Unexplained:
+def unexplained(
+    matrix: Matrix, W: Floats, most: int = 1, sum_to_one: bool = False, exclude: Ints = NONE_KNOWN.exclude
+) -> Unexplained:
     """Return what the columns of W leave of all columns, and the `most` columns that are explained worst.
 
-    One pass. The entries must be in the floating-point range (`Matrix.checked_scan`).
+    One pass. Columns with the indices `exclude` are not among the worst. The entries must be in the
+    floating-point range (`Matrix.checked_scan`).
     """
-    left: Unexplained = matrix.scan(Misfit(Atoms.of(W), most, sum_to_one))[0]
+    left: Unexplained = matrix.scan(Misfit(Atoms.of(W), most, sum_to_one, exclude))[0]
     return left
 
 

@@ -24,6 +24,10 @@ from sepnmf.matrix._dense import exponents as exponents
 from sepnmf.matrix._extremes import Extremes as Extremes
 from sepnmf.matrix._held import Held as Held
 from sepnmf.matrix._held import Ranked as Ranked
+from sepnmf.matrix._known import NONE_KNOWN as NONE_KNOWN
+from sepnmf.matrix._known import Known as Known
+from sepnmf.matrix._known import check_counts as check_counts
+from sepnmf.matrix._known import known_columns as known_columns
 from sepnmf.matrix._lazy import is_lazy as is_lazy
 from sepnmf.matrix._lazy import lazy_array as lazy_array
 from sepnmf.matrix._matrix import Matrix

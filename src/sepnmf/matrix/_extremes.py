@@ -1,6 +1,6 @@
 """Columns that are extreme along lines."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,16 +36,21 @@ class Ends:
 
 @dataclass(frozen=True, eq=False)
 class Extremes(Reducer[Ends]):
-    """Finds the columns that are extreme along lines in the span of some directions; zero columns are not."""
+    """Finds the columns that are extreme along lines in the span of some directions; zero columns are not.
+
+    Neither are those with the indices `exclude`.
+    """
 
     U: Floats
     lines: Floats  # (number of lines, number of directions)
     rounding: float  # inner products closer than this, relative to the largest, are the same
     hold: bool = False
+    exclude: Ints = field(default_factory=lambda: np.zeros(0, np.intp))
 
     def more(self, found: Ends | None, part: Part) -> Ends:
         """Return the extremes so far, with those of a part."""
         positions = np.flatnonzero(part.squares)
+        positions = positions[~np.isin(part.start + positions, self.exclude)]
         X = part.times(self.U)[:, positions]
         count = len(self.lines)
         nothing = np.full((2, count), -np.inf)

@@ -47,6 +47,6 @@ class Ranked:
         """Return the first `most` of both; values that rounding cannot tell from the largest are ties."""
         values = np.concatenate([self.values, other.values])
         indices = np.concatenate([self.indices, other.indices])
-        near = values >= values.max() - rounding
+        near = values >= values.max(initial=-np.inf) - rounding
         order = np.lexsort((indices, np.where(near, 0.0, -values), ~near))[:most]
         return Ranked(values[order], indices[order], np.hstack([self.columns, other.columns])[:, order])

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from sepnmf._typing import ArrayLike
 from sepnmf._validation import check_rank, shown, without_rng
-from sepnmf.matrix import MatrixLike, as_matrix
+from sepnmf.matrix import MatrixLike, as_matrix, check_counts, known_columns
 from sepnmf.methods._screening import choose_among_candidates
 from sepnmf.selection import Selection
 
@@ -28,7 +28,8 @@ class Method:
     ----------
     function : callable
         ``function(M, r, **options)`` chooses r columns of a matrix in memory. Its name is the method's name,
-        and the parameters behind M and r are its options.
+        and the parameters behind M and r are its options. It is given the options `include` and `exclude`, if
+        it has them, as positions of columns.
     summary : str
         What it does, in a few words.
     use : str
@@ -75,6 +76,11 @@ class Method:
     def required(self) -> tuple[str, ...]:
         """The options that have no default."""
         return tuple(name for name, option in self.options.items() if option.default is option.empty)
+
+    @property
+    def takes_known(self) -> bool:
+        """Whether columns can be included and excluded."""
+        return "include" in self.options
 
     def default(self, option: str, otherwise: Any = None) -> Any:
         """Return the default of an option; `otherwise` if the method has no such option."""
@@ -133,6 +139,10 @@ class Method:
         matrix = given.bare().with_few_rows()
         if given.columns is not None:
             options = given.columns.used_options(options)
+        if self.takes_known:
+            known = known_columns(given, matrix, options.get("include", ()), options.get("exclude", ()))
+            check_counts(known, r, matrix.shape[1])
+            options |= vars(known)
         if not matrix.lazy:
             sel = self.function(matrix, r, *args, **options)
         elif self.in_chunks is not None:

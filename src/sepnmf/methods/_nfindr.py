@@ -4,9 +4,9 @@ from typing import Literal
 
 import numpy as np
 
-from sepnmf._typing import Floats, Ints, Seed
+from sepnmf._typing import Floats, Ints, Seed, WhichColumns
 from sepnmf._validation import check_choice, check_generator
-from sepnmf.matrix import MatrixLike, Negative, as_matrix
+from sepnmf.matrix import NONE_KNOWN, Known, MatrixLike, Negative, as_matrix
 from sepnmf.methods._method import method
 from sepnmf.methods._spa import successive_projections
 from sepnmf.methods._subspace import affine_view, column_lengths, longest_column, nonzero_columns, spread
@@ -27,6 +27,8 @@ def nfindr(
     init: Literal["spa", "random"] = "spa",
     negative: Negative = "error",
     random_state: Seed = None,
+    include: WhichColumns = (),
+    exclude: WhichColumns = (),
 ) -> Selection:
     """Pick the columns that span a simplex of large volume, by swaps that enlarge it.
 
@@ -50,18 +52,22 @@ def nfindr(
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
     random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default None
         Used by `init="random"` only; None gives a different start at each call.
+    include, exclude : collection of int or str, optional
+        Columns that are anchors, and columns that are not (see `select`). Included columns are vertices that
+        are not swapped; they must be affinely independent.
 
     Returns
     -------
     Selection
         `n_outer` counts the swaps. `scores`: an anchor has 1 plus its distance from the opposite face
         relative to the largest such distance; another column has ``max_k |b_kj|`` ≤ 1, the volume with it in
-        the best place relative to the volume found.
+        the best place relative to the volume found; an excluded one has 0.
 
     Raises
     ------
     ValueError
-        If an argument is not as described, or the columns' affine hull has fewer than r − 1 dimensions.
+        If an argument is not as described, the columns' affine hull has fewer than r − 1 dimensions, or that
+        of the included columns has fewer than their number less one.
 
     Notes
     -----
@@ -90,15 +96,18 @@ def nfindr(
     n = data.shape[1]
     check_choice(init, "init", ("spa", "random"))
     rng = check_generator(random_state)
-    data, kept = nonzero_columns(data, r)
+    known = Known.of(include, exclude)
+    data, kept = nonzero_columns(data, r, known)
+    known = known.among(kept)
     swaps = 0
     if r == 1:
-        anchors, scores = longest_column(data)
+        anchors, scores = longest_column(data, known)
     else:
         Y = affine_view(data, r, method="N-FINDR")
-        anchors = successive_projections(Y, r)[0] if init == "spa" else random_simplex(Y, rng)
-        anchors, B, swaps = enlarge(Y, anchors)
-        scores = volume_scores(Y, anchors, B)
+        check_independent(Y[:, known.include], data.eps)
+        anchors = successive_projections(Y, r, known)[0] if init == "spa" else random_simplex(Y, rng, known)
+        anchors, B, swaps = enlarge(Y, anchors, known)
+        scores = volume_scores(Y, anchors, B, known)
         anchors = best_first(scores, r)
     return Selection(
         anchors=kept[anchors],
@@ -108,16 +117,28 @@ def nfindr(
     )
 
 
-def enlarge(Y: Floats, start: Ints) -> tuple[Ints, Floats, int]:
+def check_independent(E: Floats, eps: float) -> None:
+    """Refuse included columns that no simplex has as vertices."""
+    if E.shape[1] and np.linalg.matrix_rank(E, rtol=max(E.shape) * eps) < E.shape[1]:
+        raise ValueError(
+            "include has columns of which one is an affine combination of others, so that N-FINDR's simplex "
+            "has no volume: include fewer."
+        )
+
+
+def enlarge(Y: Floats, start: Ints, known: Known = NONE_KNOWN) -> tuple[Ints, Floats, int]:
     """Swap columns until no swap enlarges |det Y[:, anchors]|; return anchors, B and the number of swaps."""
     anchors = start.copy()
+    fixed = np.flatnonzero(np.isin(anchors, known.include))
     swaps = 0
     while True:
         B = np.linalg.solve(Y[:, anchors], Y)
         before = swaps
         while True:
-            k, j = np.unravel_index(np.abs(B).argmax(), B.shape)
-            if abs(B[k, j]) <= 1 + GAIN:
+            gains = np.abs(B)
+            gains[fixed], gains[:, known.exclude] = 0.0, 0.0
+            k, j = np.unravel_index(gains.argmax(), B.shape)
+            if gains[k, j] <= 1 + GAIN:
                 break
             anchors[k] = j
             exchange(B, k, j)
@@ -133,21 +154,26 @@ def exchange(B: Floats, k: np.intp, j: np.intp) -> None:
     B -= np.outer(column, B[k] / B[k, j])
 
 
-def random_simplex(Y: Floats, rng: np.random.Generator) -> Ints:
-    """Draw linearly independent columns, as many as Y has rows."""
+def random_simplex(Y: Floats, rng: np.random.Generator, known: Known = NONE_KNOWN) -> Ints:
+    """Draw linearly independent columns, as many as Y has rows, after the included ones."""
     residual = Y.copy()
     anchors = np.empty(len(Y), dtype=np.intp)
+    anchors[: len(known.include)] = known.include
+    free = known.open(np.arange(Y.shape[1]))
     for k in range(len(Y)):
         lengths = column_lengths(residual)
-        anchors[k] = rng.choice(np.flatnonzero(lengths > 1e-6 * lengths.max()))
+        if k >= len(known.include):
+            longest = lengths.max(where=free, initial=0.0)
+            anchors[k] = rng.choice(np.flatnonzero(free & (lengths > 1e-6 * longest)))
         direction = residual[:, anchors[k]] / lengths[anchors[k]]
         residual -= np.outer(direction, direction @ residual)
     return anchors
 
 
-def volume_scores(Y: Floats, anchors: Ints, B: Floats) -> Floats:
+def volume_scores(Y: Floats, anchors: Ints, B: Floats, known: Known) -> Floats:
     """Scores of the final simplex: heights of the vertices, volumes that the other columns would give."""
     scores: Floats = np.minimum(np.abs(B).max(axis=0), 1)
+    scores[known.exclude] = 0.0
     # Row k of E⁻¹ without its last entry is the gradient of the k-th barycentric coordinate, 1 at
     # vertex k and 0 on the opposite face: its length is one over the height.
     heights = 1 / np.linalg.norm(np.linalg.inv(Y[:, anchors])[:, :-1], axis=1)

@@ -1,14 +1,15 @@
 """SPA after a change of coordinates that makes the anchors nearly orthonormal."""
 
 import warnings
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from scipy import linalg
 
-from sepnmf._typing import Floats, Ints
+from sepnmf._typing import Floats, Ints, WhichColumns
 from sepnmf._validation import check_choice, check_count, check_number
-from sepnmf.matrix import InMemory, MatrixLike, Negative, as_matrix
+from sepnmf.matrix import InMemory, Known, MatrixLike, Negative, as_matrix
 from sepnmf.methods._method import method
 from sepnmf.methods._spa import successive_projections
 from sepnmf.methods._subspace import (
@@ -37,6 +38,8 @@ def preconditioned_spa(
     tol: float = 1e-4,
     max_iter: int = 100_000,
     negative: Negative = "error",
+    include: WhichColumns = (),
+    exclude: WhichColumns = (),
 ) -> Selection:
     """Project the columns on r dimensions, make the anchors nearly orthonormal there, and run SPA.
 
@@ -79,13 +82,17 @@ def preconditioned_spa(
         Bound on the ellipsoid's steps. Thousands are usual, more when all columns lie on one ellipsoid.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
+    include, exclude : collection of int or str, optional
+        Columns that are anchors, and columns that are not (see `select`). The change of coordinates is the
+        same without them; SPA then has the included columns from the start.
 
     Returns
     -------
     Selection
         The anchors are in the order in which SPA takes them from Y, or from the columns that were moved.
         `scores`: the k-th, k = 0, …, r − 1, has r + 1 − k; another column has its residual norm at SPA's last
-        step relative to the longest column that SPA saw, at most 1. `n_outer` counts the ellipsoid's steps.
+        step relative to the longest column that SPA saw, at most 1; an excluded one has 0. `n_outer` counts
+        the ellipsoid's steps.
 
     Raises
     ------
@@ -144,11 +151,13 @@ def preconditioned_spa(
     check_choice(preconditioner, "preconditioner", PRECONDITIONERS)
     tol = check_number(tol, "tol")
     max_iter = check_count(max_iter, "max_iter")
-    data, kept = nonzero_columns(data, r)
+    known = Known.of(include, exclude)
+    data, kept = nonzero_columns(data, r, known)
+    known = known.among(kept)
     if preconditioner in ("translation", "lifting"):
         move = translated_spa if preconditioner == "translation" else lifted_spa
-        anchors, shares = longest_column(data) if r == 1 else move(data, r)
-        scores = stepwise_scores(anchors, shares / shares.max())
+        anchors, shares = longest_column(data, known) if r == 1 else move(data, r, known)
+        scores = stepwise_scores(anchors, shares / shares.max(), known)
         return Selection(anchors=kept[anchors], scores=spread(scores, kept, n), status="converged")
     _, Y, sigma = signal_subspace(data, r, method="preconditioned SPA")
     # The other two do not depend on the coordinates they start from, and white ones are well scaled.
@@ -161,7 +170,7 @@ def preconditioned_spa(
         else:
             S, steps, converged = enclosing_ellipsoid(Z, first, tol, max_iter)
             Z = linalg.solve_triangular(np.linalg.cholesky(S), Z, lower=True)
-    found, residuals = successive_projections(Z, r)
+    found, residuals = successive_projections(Z, r, known)
     # In Z the anchors are about equally long, which leaves their order to rounding; in Y it means something.
     anchors = found[successive_projections(Y[:, found], r)[0]]
     if not converged:
@@ -175,22 +184,27 @@ def preconditioned_spa(
         )
     return Selection(
         anchors=kept[anchors],
-        scores=spread(stepwise_scores(anchors, residuals / residuals.max()), kept, n),
+        scores=spread(stepwise_scores(anchors, residuals / residuals.max(), known), kept, n),
         status="converged" if converged else "max_outer",
         converged=converged,
         n_outer=steps,
     )
 
 
-def translated_spa(data: InMemory, r: int) -> tuple[Ints, Floats]:
-    """The longest column, and r − 1 that SPA takes from the differences; and the residual norms of SPA."""
+def translated_spa(data: InMemory, r: int, known: Known) -> tuple[Ints, Floats]:
+    """The longest column, and r − 1 that SPA takes from the differences; and the residual norms of SPA.
+
+    The first is an included column, if there is one.
+    """
     X = affine_view(data, r, method="preconditioned SPA")[:-1]
-    first = longest_column(data)[0]
-    others, residuals = successive_projections(X - X[:, first], r - 1)
+    first = longest_column(data, known)[0]
+    others, residuals = successive_projections(
+        X - X[:, first], r - 1, replace(known, include=known.include[1:])
+    )
     return np.concatenate([first, others]), residuals
 
 
-def lifted_spa(data: InMemory, r: int) -> tuple[Ints, Floats]:
+def lifted_spa(data: InMemory, r: int, known: Known) -> tuple[Ints, Floats]:
     """What SPA takes from columns that are moved and lifted by what its first answer says, and its scores."""
     view = affine_view(data, r, method="preconditioned SPA")
     X = view[:-1]
@@ -198,7 +212,7 @@ def lifted_spa(data: InMemory, r: int) -> tuple[Ints, Floats]:
     centre = W.mean(axis=1, keepdims=True)
     sigma = np.linalg.svd(W - centre, compute_uv=False)
     height = np.sqrt(sigma[0] * sigma[r - 2] / r)
-    return successive_projections(np.vstack([X - centre, np.full(X.shape[1], height)]), r)
+    return successive_projections(np.vstack([X - centre, np.full(X.shape[1], height)]), r, known)
 
 
 def enclosing_ellipsoid(Y: Floats, first: Ints, tol: float, max_iter: int) -> tuple[Floats, int, bool]:

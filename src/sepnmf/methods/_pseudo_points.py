@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from sepnmf._typing import Floats, Ints
+from sepnmf._typing import Floats, Ints, WhichColumns
 from sepnmf._validation import check_count, check_number
-from sepnmf.matrix import Dense, InMemory, MatrixLike, Negative, as_matrix
+from sepnmf.matrix import Dense, InMemory, Known, MatrixLike, Negative, as_matrix
 from sepnmf.methods._method import method
 from sepnmf.methods._spa import project_successively
 from sepnmf.methods._subspace import (
@@ -37,6 +37,8 @@ def pseudo_point_spa(
     radius: float | None = None,
     n_neighbors: int | None = None,
     negative: Negative = "error",
+    include: WhichColumns = (),
+    exclude: WhichColumns = (),
 ) -> Selection:
     """SPA on pseudo-points: means of the columns in a neighbourhood, after a projection on r − 1 dimensions.
 
@@ -61,13 +63,16 @@ def pseudo_point_spa(
         the median number of neighbours if that is less: no more than half of the points are left out.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
+    include, exclude : collection of int or str, optional
+        Columns that are anchors, and columns that are not (see `select`). SPA has the pseudo-points of the
+        included columns from the start, also of those in the middle of few points.
 
     Returns
     -------
     Selection
         The pseudo-points themselves are not part of it: `M[:, anchors]` are columns near to them.
         `scores`: the k-th anchor, k = 0, …, r − 1, has r + 1 − k; another column has what SPA's last step
-        leaves of its pseudo-point relative to the largest such length, 0 if it was left out.
+        leaves of its pseudo-point relative to the largest such length, 0 if it was left out or excluded.
 
     Raises
     ------
@@ -112,9 +117,11 @@ def pseudo_point_spa(
         n_neighbors = check_count(n_neighbors, "n_neighbors")
     given = as_matrix(M, negative).in_memory()
     n = given.shape[1]
-    data, kept = nonzero_columns(given, r)
+    known = Known.of(include, exclude)
+    data, kept = nonzero_columns(given, r, known)
+    known = known.among(kept)
     if r == 1:
-        anchors, scores = longest_column(data)
+        anchors, scores = longest_column(data, known)
         return Selection(anchors=kept[anchors], scores=spread(scores, kept, n))
     X = affine_view(data, r, method="pseudo-point SPA")[:-1]
     if radius is None:
@@ -124,16 +131,20 @@ def pseudo_point_spa(
     points, counts = neighbourhood_means(X, reach)
     if n_neighbors is None:
         n_neighbors = min(int(np.ceil(np.log(len(counts)))), int(np.median(counts)))
-    dense = np.flatnonzero(counts >= max(n_neighbors, 1))
-    picked, lengths = lifted_projections(points[:, dense], r, least=ROUNDING * column_lengths(X).max())
-    free, anchors = np.ones(len(counts), dtype=bool), np.empty(r, dtype=np.intp)
-    for k, j in enumerate(dense[picked]):
+    dense = np.union1d(np.flatnonzero(counts >= max(n_neighbors, 1)), known.include)
+    least = ROUNDING * column_lengths(X).max()
+    picked, lengths = lifted_projections(points[:, dense], r, least, known.among(dense))
+    free, anchors = known.open(np.arange(len(counts))), np.empty(r, dtype=np.intp)
+    n_included = len(known.include)
+    anchors[:n_included] = known.include
+    for k, j in enumerate(dense[picked[n_included:]], n_included):
         near = free & (column_lengths(X - X[:, [j]]) <= reach)
         distances = column_lengths(X - points[:, [j]])
         anchors[k] = first_largest(-distances, near if near.any() else free, ROUNDING)
         free[anchors[k]] = False
     shares = spread(lengths / max(float(lengths.max()), np.finfo(float).tiny), dense, len(counts))
-    return Selection(anchors=kept[anchors], scores=spread(stepwise_scores(anchors, shares), kept, n))
+    scores = stepwise_scores(anchors, shares, known)
+    return Selection(anchors=kept[anchors], scores=spread(scores, kept, n))
 
 
 def noise_level(M: InMemory, X: Floats) -> float:
@@ -164,7 +175,7 @@ def neighbourhood_means(X: Floats, radius: float) -> tuple[Floats, Ints]:
     return means, counts
 
 
-def lifted_projections(points: Floats, r: int, least: float) -> tuple[Ints, Floats]:
+def lifted_projections(points: Floats, r: int, least: float, known: Known) -> tuple[Ints, Floats]:
     """Pick r points by SPA in one more coordinate, the same for all; return what is left of all points.
 
     Points that are no longer than `least` are all the same.
@@ -174,7 +185,7 @@ def lifted_projections(points: Floats, r: int, least: float) -> tuple[Ints, Floa
     picked: Ints = np.zeros(0, dtype=np.intp)
     lengths: Floats = np.zeros(0)
     if height > least:
-        picked, lengths, _ = project_successively(Dense(lifted), min(r, points.shape[1]), "none")
+        picked, lengths, _ = project_successively(Dense(lifted), min(r, points.shape[1]), "none", known)
     if picked.size < r:
         raise ValueError(
             f"The pseudo-points of M have {picked.size} vertices, fewer than the r={r} anchors asked for: "

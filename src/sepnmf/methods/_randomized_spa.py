@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from sepnmf._typing import Floats, Ints, Seed
+from sepnmf._typing import Floats, Ints, Seed, WhichColumns
 from sepnmf._validation import check_count, check_generator, check_number
 from sepnmf.least_squares import unexplained
-from sepnmf.matrix import MatrixLike, Negative, as_matrix
+from sepnmf.matrix import NONE_KNOWN, Known, MatrixLike, Negative, as_matrix
 from sepnmf.methods._method import method
 from sepnmf.methods._spa import successive_projections
 from sepnmf.methods._subspace import (
+    basis_of_included,
     column_lengths,
     first_largest,
     nonzero_columns,
@@ -36,6 +37,8 @@ def randomized_spa(
     condition: float = 1.5,
     negative: Negative = "error",
     random_state: Seed = None,
+    include: WhichColumns = (),
+    exclude: WhichColumns = (),
 ) -> Selection:
     """Run SPA several times with lengths that are measured at random, and keep the best fit.
 
@@ -69,13 +72,17 @@ def randomized_spa(
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
     random_state : None, int or numpy.random.Generator, default None
         Where the matrices Q come from; None gives different ones at each call.
+    include, exclude : collection of int or str, optional
+        Columns that are anchors, and columns that are not (see `select`). Included columns are projected out
+        at the start of every run.
 
     Returns
     -------
     Selection
         The anchors are in the order in which SPA takes them from Y. `scores`: the k-th, k = 0, …, r − 1, has
         r + 1 − k; another column has its residual norm at SPA's last step relative to the longest column, at
-        most 1. `history` has the relative "error" ‖M − WH‖_F/‖M‖_F of every run; `n_outer` counts the runs.
+        most 1; an excluded one has 0. `history` has the relative "error" ‖M − WH‖_F/‖M‖_F of every run;
+        `n_outer` counts the runs.
 
     Raises
     ------
@@ -118,33 +125,43 @@ def randomized_spa(
     rng = check_generator(random_state)
     data = as_matrix(M, negative).in_memory()
     n = data.shape[1]
-    data, kept = nonzero_columns(data, r)
+    known = Known.of(include, exclude)
+    data, kept = nonzero_columns(data, r, known)
+    known = known.among(kept)
     _, Y, _ = signal_subspace(data, r, method="randomized SPA")
-    runs = [successive_projections(Y, r)[0]]
-    runs += [random_projections(Y, n_directions, condition, rng) for _ in range(n_runs - 1)]
+    runs = [successive_projections(Y, r, known)[0]]
+    runs += [random_projections(Y, n_directions, condition, rng, known) for _ in range(n_runs - 1)]
     errors: dict[tuple[int, ...], float] = {}
     for run in runs:
-        known = tuple(sorted(run.tolist()))
-        if known not in errors:
-            errors[known] = 1.0 - unexplained(data, data.take(np.array(known))).explained
+        answer = tuple(sorted(run.tolist()))
+        if answer not in errors:
+            errors[answer] = 1.0 - unexplained(data, data.take(np.array(answer))).explained
     history = np.array([errors[tuple(sorted(run.tolist()))] for run in runs])
     best = runs[int(history.argmin())]
     anchors = best[successive_projections(Y[:, best], r)[0]]
     Q, _ = np.linalg.qr(Y[:, anchors[:-1]])
     rest = column_lengths(Y - Q @ (Q.T @ Y))
-    scores = stepwise_scores(anchors, np.minimum(rest / column_lengths(Y).max(), 1.0))
+    scores = stepwise_scores(anchors, np.minimum(rest / column_lengths(Y).max(), 1.0), known)
     return Selection(
         anchors=kept[anchors], scores=spread(scores, kept, n), history={"error": history}, n_outer=n_runs
     )
 
 
-def random_projections(Y: Floats, n_directions: int, condition: float, rng: np.random.Generator) -> Ints:
-    """Pick as many columns as Y has rows by their lengths ‖QR_j‖, with another random Q in each step."""
+def random_projections(
+    Y: Floats, n_directions: int, condition: float, rng: np.random.Generator, known: Known = NONE_KNOWN
+) -> Ints:
+    """Pick as many columns as Y has rows by their lengths ‖QR_j‖, with another random Q in each step.
+
+    Included columns are the first.
+    """
     r, n = Y.shape
-    residual, free = Y.copy(), np.ones(n, dtype=bool)
-    anchors = np.empty(r, dtype=np.intp)
+    residual, free = Y.copy(), known.open(np.arange(n))
+    anchors, given = np.empty(r, dtype=np.intp), len(known.include)
     basis = np.zeros((r, r))
-    for k in range(r):
+    if given:
+        anchors[:given], basis[:, :given] = known.include, basis_of_included(Y, known)
+        residual -= basis @ (basis.T @ residual)
+    for k in range(given, r):
         directions, _ = np.linalg.qr(rng.standard_normal((r, n_directions)))
         lengths = condition ** rng.random(n_directions)
         lengths /= lengths.max()  # so that squares stay in the floating-point range

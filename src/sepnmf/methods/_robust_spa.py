@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sepnmf._typing import Floats
+from sepnmf._typing import Floats, WhichColumns
 from sepnmf._validation import check_choice, check_count, check_number
-from sepnmf.matrix import MatrixLike, Negative, as_matrix
+from sepnmf.matrix import Known, MatrixLike, Negative, as_matrix
+from sepnmf.methods._complement import Complement
 from sepnmf.methods._method import method
-from sepnmf.methods._spa import Complement, Normalize
+from sepnmf.methods._spa import Normalize
 from sepnmf.methods._subspace import first_largest, stepwise_scores
 from sepnmf.selection import Selection
 
@@ -27,6 +28,8 @@ def robust_spa(
     power: float = 1.0,
     normalize: Normalize = "none",
     negative: Negative = "error",
+    include: WhichColumns = (),
+    exclude: WhichColumns = (),
 ) -> Selection:
     """SPA that chooses, in every step, the one of several candidates that leaves least of the others.
 
@@ -62,12 +65,15 @@ def robust_spa(
         "l1" works on the columns divided by their l1 norms (without a copy).
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
+    include, exclude : collection of int or str, optional
+        Columns that are anchors, and columns that are not (see `select`). Included columns come first, and
+        are projected out at the start; excluded columns do not count in the fit.
 
     Returns
     -------
     Selection
         `scores`: the k-th anchor, k = 0, …, r − 1, has r + 1 − k; another column has its residual norm at the
-        last step relative to the longest column, at most 1.
+        last step relative to the longest column, at most 1; an excluded one has 0.
 
     Raises
     ------
@@ -109,23 +115,23 @@ def robust_spa(
     beta = check_number(beta, "beta", least=1.0)
     power = check_number(power, "power")
     check_choice(normalize, "normalize", ("none", "l1"))
-    complement = Complement(as_matrix(M, negative).in_memory(), r, normalize)
-    anchors: list[int] = []
-    while True:
+    known = Known.of(include, exclude)
+    complement = Complement(as_matrix(M, negative).in_memory(), r, normalize, known)
+    anchors, squares = known.include.tolist(), complement.squares
+    while len(anchors) < r:
         j, squares = complement.largest()
         if complement.explained(squares[j]):
             raise ValueError(
-                f"M has numerical rank {len(anchors)}, so robust SPA can find at most {len(anchors)} "
-                f"anchor(s), got r={r}: ask for fewer."
+                f"{known.searched} has numerical rank {len(anchors)}, so robust SPA can find at most "
+                f"{len(anchors)} anchor(s), got r={r}: ask for fewer."
             )
         if n_candidates > 1:
             found = list(candidates(complement, j, squares, n_candidates, beta))
             losses = np.array([loss(complement, k, squares, power) for k in found])
             j = found[first_largest(-losses, np.ones(len(found), dtype=bool), complement.tol)]
         anchors.append(j)
-        if len(anchors) == r:
-            break
-        complement.add(j)
+        if len(anchors) < r:
+            complement.add(j)
     shares = np.sqrt(np.maximum(squares, 0.0)) / complement.longest
     chosen = np.array(anchors, dtype=np.intp)
     return Selection(anchors=chosen, scores=stepwise_scores(chosen, np.minimum(shares, 1.0)))

@@ -17,11 +17,13 @@ from sepnmf._validation import check_generator
 from sepnmf.least_squares import Atoms, Unexplained, squared_misfits, unexplained
 from sepnmf.matrix import (
     HELD,
+    NONE_KNOWN,
     Chunked,
     Dense,
     Drawn,
     Extremes,
     Held,
+    Known,
     Matrix,
     Part,
     Reducer,
@@ -74,13 +76,16 @@ def choose_among_candidates(
     seed = options.get("random_state")
     rng = check_generator(0 if seed is None else seed)
     scaled = options.get("normalize") == "l1"
-    candidates = screened(matrix.normalised("l1") if scaled else matrix, r, rng)
+    known = Known.of(options.get("include", ()), options.get("exclude", ()))
+    candidates = screened(matrix.normalised("l1") if scaled else matrix, r, rng, known)
     held = candidates.held
     weights, lost = np.ones(len(held.indices)), 0.0
     if method.square:
         held = held.at(representatives(held, max(REPRESENTATIVES, 20 * r)))
         weights, lost = candidates.matrix.scan(Representation(held.columns))[0]
     given = dict(options) | ({"normalize": "none"} if scaled else {})
+    if method.takes_known:
+        given |= vars(known.among(held.indices))
     columns = Dense(held.columns)
     found = method.function(columns, r, *args, **given)
     chosen = candidates.held.positions(held.indices[found.anchors])
@@ -99,21 +104,26 @@ def choose_among_candidates(
     return replace(found, **chosen_of_all, X=None, history=history, vertices=None, spread=None)
 
 
-def refined(matrix: Matrix, sel: Selection, normalize: Normalize = "auto", **options: Any) -> Selection:
+def refined(
+    matrix: Matrix, sel: Selection, known: Known = NONE_KNOWN, normalize: Normalize = "auto", **options: Any
+) -> Selection:
     """Exchange anchors as long as that helps; in chunks, for columns that they explain worst.
 
-    `options` are those of `refine_anchors`.
+    Included anchors are not exchanged, and excluded columns are not taken. `options` are those of
+    `refine_anchors`.
     """
     began = time.perf_counter()
     if isinstance(matrix, Chunked):
         matrix = matrix.normalised(normalization(matrix, normalize))
         anchors = np.sort(sel.anchors)
         held = Held(anchors, matrix.take(anchors))
-        polished = Candidates(matrix, held, 0.0).polished(np.arange(len(anchors)), **options)
+        polished = Candidates(matrix, held, 0.0, known).polished(np.arange(len(anchors)), **options)
         scores = polished.scores if polished.scores is not None else sel.scores[anchors]
         chosen, refinement = polished.chosen(scores, len(sel.scores)), polished.as_row()
     else:
-        anchors, scores, refinement = refine_anchors(matrix, sel.anchors, normalize=normalize, **options)
+        anchors, scores, refinement = refine_anchors(
+            matrix, sel.anchors, known=known, normalize=normalize, **options
+        )
         chosen = {"anchors": anchors, "scores": scores}
     if not np.array_equal(chosen["anchors"], sel.anchors):
         chosen |= {"vertices": None, "spread": None}  # those of other anchors
@@ -133,34 +143,47 @@ def normalization(matrix: Chunked, normalize: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Columns that are held, with the matrix of all columns and the residual that no r of them can beat."""
+    """Columns that are held, with the matrix of all columns and the residual that no r of them can beat.
+
+    The included columns of `known` are held; the excluded ones may be.
+    """
 
     matrix: Chunked
     held: Held
     least: float
+    known: Known
 
     def polished(self, positions: Ints, **options: Any) -> "Polished":
         """Exchange anchors, given by their positions, while that leaves less of all columns."""
         held = self.held
         anchors, scores = held.indices[positions], None
-        left = unexplained(self.matrix, held.columns[:, positions], WORST)
+        left = self.left_by(held.columns[:, positions])
         before, exchanges, settled = left.residual, 0, False
         for _ in range(ROUNDS):
             held = held.joined(Held.of(left.worst.indices, left.worst.columns))
             positions = held.positions(anchors)
+            known = self.known.among(held.indices)
             new, new_scores, row = refine_anchors(
-                Dense(held.columns), positions, normalize="none", **({"random_state": 0} | options)
+                Dense(held.columns),
+                positions,
+                known=known,
+                normalize="none",
+                **({"random_state": 0} | options),
             )
             settled = set(new.tolist()) == set(positions.tolist())
             if settled:
                 break
-            rest = unexplained(self.matrix, held.columns[:, new], WORST)
+            rest = self.left_by(held.columns[:, new])
             if rest.residual >= left.residual:
                 settled = True  # the exchange helps the candidates, not all columns
                 break
             anchors, scores, left = held.indices[new], new_scores[new], rest
             exchanges += row["exchanges"]
         return Polished(anchors, scores, left, before, exchanges, settled)
+
+    def left_by(self, W: Floats) -> Unexplained:
+        """Return what W leaves of all columns, and those explained worst that may be chosen."""
+        return unexplained(self.matrix, W, WORST, exclude=self.known.exclude)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,8 +215,8 @@ class Polished:
         return {"anchors": self.anchors[np.argsort(-scores, kind="stable")], "scores": all_scores}
 
 
-def screened(matrix: Chunked, r: int, rng: np.random.Generator) -> Candidates:
-    """Return a random sample of the columns, and the columns that are extreme along random lines.
+def screened(matrix: Chunked, r: int, rng: np.random.Generator, known: Known) -> Candidates:
+    """Return a random sample of the columns, the included ones, and those extreme along random lines.
 
     Two passes: one for the r leading directions (four for columns of more than four thousand rows), in
     whose span the lines are, and one for the candidates.
@@ -204,8 +227,11 @@ def screened(matrix: Chunked, r: int, rng: np.random.Generator) -> Candidates:
     count = min(SKEWERS, max(HELD // (10 * len(directions)), 100))
     lines = rng.standard_normal((count, directions.shape[1]))
     rounding = 16 * float(np.finfo(np.float64).eps)
-    drawn, ends = matrix.scan(Drawn(sample), Extremes(directions, lines, rounding, hold=True))
-    return Candidates(matrix, drawn.joined(ends.held), least_residual(spectrum, r))
+    drawn, ends = matrix.scan(
+        Drawn(np.union1d(sample, known.include)),
+        Extremes(directions, lines, rounding, hold=True, exclude=known.exclude),
+    )
+    return Candidates(matrix, drawn.joined(ends.held), least_residual(spectrum, r), known)
 
 
 def least_residual(spectrum: Spectrum, r: int) -> float:

@@ -4,11 +4,12 @@ from typing import Literal
 
 import numpy as np
 
-from sepnmf._typing import Floats, Ints, Seed
+from sepnmf._typing import Floats, Ints, Seed, WhichColumns
 from sepnmf._validation import check_choice, check_count, check_generator
-from sepnmf.matrix import Dense, MatrixLike, Negative, as_matrix
+from sepnmf.matrix import Dense, Known, MatrixLike, Negative, as_matrix
 from sepnmf.methods._method import method
 from sepnmf.methods._subspace import (
+    basis_of_included,
     column_lengths,
     nonzero_columns,
     orthogonalised,
@@ -35,6 +36,8 @@ def smoothed_spa(
     n_average: int = 1,
     average: Average = "mean",
     negative: Negative = "error",
+    include: WhichColumns = (),
+    exclude: WhichColumns = (),
 ) -> Selection:
     """SPA that projects out the average of several columns instead of one.
 
@@ -58,13 +61,16 @@ def smoothed_spa(
         Average, entry by entry. The median withstands outliers, and needs more columns.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
+    include, exclude : collection of int or str, optional
+        Columns that are anchors, and columns that are not (see `select`). Included columns come first, and
+        are projected out as they are. Excluded columns are in no average.
 
     Returns
     -------
     Selection
         The averages themselves are not part of it: `M[:, anchors]` are columns near to them.
         `scores`: the k-th anchor, k = 0, …, r − 1, has r + 1 − k; another column has the largest share of
-        a step's largest dᵀR that it reached, at most 1.
+        a step's largest dᵀR that it reached, at most 1; an excluded one has 0.
 
     Raises
     ------
@@ -94,31 +100,35 @@ def smoothed_spa(
     check_choice(average, "average", ("mean", "median"))
     dense = as_matrix(M, negative).dense()
     n = dense.shape[1]
-    matrix, kept = nonzero_columns(Dense(dense), r)
+    known = Known.of(include, exclude)
+    matrix, kept = nonzero_columns(Dense(dense), r, known)
+    known = known.among(kept)
     data = matrix.dense()
-    p = check_average(n_average, data.shape[1], r)
+    p = check_average(n_average, data.shape[1] - len(known.exclude), r)
     anchors, shares = np.empty(r, dtype=np.intp), np.zeros(data.shape[1])
     residual = data.astype(np.float64)
     least = max(data.shape) * matrix.eps * column_lengths(data).max()
-    basis = np.zeros((len(data), r))
-    for k in range(r):
+    basis, given = np.zeros((len(data), r)), len(known.include)
+    if given:
+        anchors[:given], basis[:, :given] = known.include, basis_of_included(residual, known)
+        residual -= basis @ (basis.T @ residual)
+    residual[:, known.exclude] = 0.0
+    for k in range(given, r):
         lengths = column_lengths(residual)
         longest = lengths.argmax()
         if lengths[longest] <= least:
             raise nothing_left("smoothed SPA", k, r)
         reach = residual[:, longest] @ residual
+        reach[known.exclude] = -np.inf
         nearest = best_first(reach, p)
         w = averaged(data[:, nearest], average)
-        anchors[k] = representative(data, nearest, w, anchors[:k])
+        anchors[k] = representative(data, nearest, w, np.append(anchors[:k], known.exclude))
         shares = np.maximum(shares, reach / reach.max())
         basis[:, k] = orthogonalised(w, basis[:, :k])
         if basis[:, k] @ w <= least:
             raise nothing_left("smoothed SPA", k, r)
         residual -= np.outer(basis[:, k], basis[:, k] @ residual)
-    return Selection(
-        anchors=kept[anchors],
-        scores=spread(stepwise_scores(anchors, shares), kept, n),
-    )
+    return Selection(anchors=kept[anchors], scores=spread(stepwise_scores(anchors, shares), kept, n))
 
 
 @method(
@@ -134,6 +144,8 @@ def smoothed_vca(
     average: Average = "mean",
     negative: Negative = "error",
     random_state: Seed = None,
+    include: WhichColumns = (),
+    exclude: WhichColumns = (),
 ) -> Selection:
     """VCA that averages several columns at the end of each random direction.
 
@@ -162,13 +174,16 @@ def smoothed_vca(
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
     random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default None
         Where the directions come from; None gives different ones at each call.
+    include, exclude : collection of int or str, optional
+        Columns that are anchors, and columns that are not (see `select`). Included columns come first;
+        directions are orthogonal to them as they are. Excluded columns are in no average.
 
     Returns
     -------
     Selection
         The averages themselves are not part of it: `M[:, anchors]` are columns near to them.
         `scores`: the k-th anchor, k = 0, …, r − 1, has r + 1 − k; another column has the largest share of
-        a step's largest ``|dᵀY|`` that it reached on the side chosen, at most 1.
+        a step's largest ``|dᵀY|`` that it reached on the side chosen, at most 1; an excluded one has 0.
 
     Raises
     ------
@@ -200,27 +215,29 @@ def smoothed_vca(
     n = data.shape[1]
     check_choice(average, "average", ("mean", "median"))
     rng = check_generator(random_state)
-    data, kept = nonzero_columns(data, r)
-    p = check_average(n_average, data.shape[1], r)
+    known = Known.of(include, exclude)
+    data, kept = nonzero_columns(data, r, known)
+    known = known.among(kept)
+    p = check_average(n_average, data.shape[1] - len(known.exclude), r)
     U, Y, _ = signal_subspace(data, r, method="smoothed VCA")
     anchors, shares = np.empty(r, dtype=np.intp), np.zeros(data.shape[1])
-    basis = np.zeros((r, r))
+    basis, given = np.zeros((r, r)), len(known.include)
     least = max(data.shape) * data.eps * column_lengths(Y).max()
-    for k in range(r):
+    if given:
+        anchors[:given], basis[:, :given] = known.include, basis_of_included(Y, known)
+    allowed = np.setdiff1d(np.arange(data.shape[1]), known.exclude)
+    for k in range(given, r):
         reach = orthogonalised(rng.standard_normal((r,)), basis[:, :k]) @ Y
-        nearest, opposite = best_first(reach, p), best_first(-reach, p)
+        nearest, opposite = allowed[best_first(reach[allowed], p)], allowed[best_first(-reach[allowed], p)]
         if abs(averaged(reach[opposite], average)) > abs(averaged(reach[nearest], average)):
             nearest, reach = opposite, -reach
         w = U.T @ averaged(U @ Y[:, nearest], average)
-        anchors[k] = representative(Y, nearest, w, anchors[:k])
-        shares = np.maximum(shares, reach / reach.max())
+        anchors[k] = representative(Y, nearest, w, np.append(anchors[:k], known.exclude))
+        shares = np.maximum(shares, reach / reach[allowed].max())
         basis[:, k] = orthogonalised(w, basis[:, :k])
         if basis[:, k] @ w <= least:
             raise nothing_left("smoothed VCA", k, r)
-    return Selection(
-        anchors=kept[anchors],
-        scores=spread(stepwise_scores(anchors, shares), kept, n),
-    )
+    return Selection(anchors=kept[anchors], scores=spread(stepwise_scores(anchors, shares, known), kept, n))
 
 
 def check_average(n_average: object, n: int, r: int) -> int:

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from sepnmf._typing import Floats
+from sepnmf._typing import Floats, Ints, WhichColumns
 from sepnmf._validation import check_choice
 from sepnmf.least_squares import hull_weights
-from sepnmf.matrix import MatrixLike, Negative, as_matrix
+from sepnmf.matrix import InMemory, Known, MatrixLike, Negative, as_matrix
+from sepnmf.methods._complement import Complement
 from sepnmf.methods._method import method
-from sepnmf.methods._spa import Complement, Normalize
+from sepnmf.methods._spa import Normalize
 from sepnmf.selection import Selection
 
 
@@ -16,7 +17,15 @@ from sepnmf.selection import Selection
     use="badly conditioned or dependent anchors",
     cost="a few times SPA",
 )
-def snpa(M: MatrixLike, r: int, *, normalize: Normalize = "none", negative: Negative = "error") -> Selection:
+def snpa(
+    M: MatrixLike,
+    r: int,
+    *,
+    normalize: Normalize = "none",
+    negative: Negative = "error",
+    include: WhichColumns = (),
+    exclude: WhichColumns = (),
+) -> Selection:
     r"""Pick the column farthest from the convex hull of those chosen and the origin, repeat.
 
     With W the columns chosen so far, step k takes the column that maximises
@@ -40,12 +49,15 @@ def snpa(M: MatrixLike, r: int, *, normalize: Normalize = "none", negative: Nega
         "l1" works on the columns divided by their l1 norms (without a copy).
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero (in a copy), or keep them.
+    include, exclude : collection of int or str, optional
+        Columns that are anchors, and columns that are not (see `select`). Included columns come first, and
+        are vertices of the hull from the start.
 
     Returns
     -------
     Selection
         An anchor's score is its distance from the hull when it was chosen, the others', theirs at the
-        last choice.
+        last choice. An included column's is no less than that of all others, an excluded one's is 0.
 
     Raises
     ------
@@ -77,34 +89,51 @@ def snpa(M: MatrixLike, r: int, *, normalize: Normalize = "none", negative: Nega
     """
     check_choice(normalize, "normalize", ("none", "l1"))
     data = as_matrix(M, negative).in_memory()
-    n = data.shape[1]
-    complement = Complement(data, r, normalize)
-    misfit = np.zeros(n)
-    coordinates, vertices = np.zeros((n, r)), np.zeros((r + 1, r))
-    weights: Floats = np.ones((n, 1))  # all on the origin, which is vertex 0
-    anchors: list[int] = []
-    tops: list[float] = []
-    while True:
-        j, values = complement.largest(misfit)
-        if complement.explained(values[j]):
+    known = Known.of(include, exclude)
+    hull = Hull(data, r, normalize, known)
+    anchors, tops = known.include.tolist(), hull.tops.copy()
+    values: Floats = hull.squares + hull.misfit
+    while len(anchors) < r:
+        j, values = hull.largest(hull.misfit)
+        if hull.explained(values[j]):
             raise ValueError(
-                f"{len(anchors)} columns explain all of M to rounding, so SNPA can find no more anchors, "
-                f"got r={r}: ask for fewer."
+                f"{len(anchors)} columns explain all of {known.searched} to rounding, so SNPA can find no "
+                f"more anchors, got r={r}: ask for fewer."
             )
         anchors.append(j)
         tops.append(values[j])
-        if len(anchors) == r:
-            break
-        along = complement.add(j)
-        q, k = complement.basis.shape[1], len(anchors)
+        if len(anchors) < r:
+            hull.extend(j)
+    return Selection(anchors=np.array(anchors, dtype=np.intp), scores=hull.scores(anchors, tops, values))
+
+
+class Hull(Complement):
+    """The convex hull of the chosen columns and the origin, with the weights of all columns."""
+
+    def __init__(self, M: InMemory, r: int, normalize: str, known: Known) -> None:
+        super().__init__(M, r, normalize, known)
+        n, q = M.shape[1], self.rank_of_included
+        self.coordinates, self.vertices = np.zeros((n, r)), np.zeros((1, r))
+        self.weights: Floats = np.ones((n, 1))  # all on the origin, which is vertex 0
+        self.misfit: Floats = np.zeros(n)
+        if q:
+            self.coordinates[:, :q] = self.products(self.basis).T
+            self.with_vertices(known.include)
+
+    def extend(self, j: int) -> None:
+        """Make column j a vertex."""
+        along = self.add(j)
         if along is not None:
-            coordinates[:, q - 1] = along
-        vertices[k, :q] = complement.basis.T @ complement.column(j)
-        C, V = coordinates[:, :q], vertices[: k + 1, :q]
-        weights = hull_weights(V, C, np.column_stack([weights, np.zeros(n)]))
-        rest = C - weights @ V
-        misfit = np.einsum("ij,ij->i", rest, rest)
-    return Selection(
-        anchors=np.array(anchors, dtype=np.intp),
-        scores=complement.scores(anchors, tops, values),
-    )
+            self.coordinates[:, self.basis.shape[1] - 1] = along
+        self.with_vertices([j])
+
+    def with_vertices(self, columns: Ints | list[int]) -> None:
+        """Find the weights with more vertices, columns in the span of the basis."""
+        n, q = len(self.coordinates), self.basis.shape[1]
+        new = np.zeros((len(columns), self.vertices.shape[1]))
+        new[:, :q] = [self.basis.T @ self.column(j) for j in columns]
+        self.vertices = np.vstack([self.vertices, new])
+        C, V = self.coordinates[:, :q], self.vertices[:, :q]
+        self.weights = hull_weights(V, C, np.column_stack([self.weights, np.zeros((n, len(columns)))]))
+        rest = C - self.weights @ V
+        self.misfit = np.einsum("ij,ij->i", rest, rest)

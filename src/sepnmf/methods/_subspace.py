@@ -4,7 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepnmf._typing import Floats, Ints
-from sepnmf.matrix import InMemory
+from sepnmf.matrix import NONE_KNOWN, InMemory, Known
+
+DEPENDENT = (
+    1e-6  # of its length: what a column has outside of a span that it is in, to the precision of float32
+)
 
 
 def affine_view(M: InMemory, r: int, *, method: str) -> Floats:
@@ -17,9 +21,13 @@ def affine_view(M: InMemory, r: int, *, method: str) -> Floats:
     return np.vstack([X, np.full(X.shape[1], column_lengths(X).max())])
 
 
-def stepwise_scores(anchors: Ints, shares: Floats) -> Floats:
-    """Return the scores r + 1 − k for the k-th anchor, above every other column's share (at most 1)."""
+def stepwise_scores(anchors: Ints, shares: Floats, known: Known = NONE_KNOWN) -> Floats:
+    """Return the scores r + 1 − k for the k-th anchor, above every other column's share (at most 1).
+
+    Excluded columns have 0.
+    """
     scores = shares.copy()
+    scores[known.exclude] = 0.0
     scores[anchors] = len(anchors) + 1.0 - np.arange(len(anchors))
     return scores
 
@@ -40,20 +48,37 @@ def orthogonalised(vector: Floats, basis: Floats) -> Floats:
     return rest / length if length > 0 else rest
 
 
-def nonzero_columns(M: InMemory, r: int) -> tuple[InMemory, Ints]:
-    """Return the nonzero columns of M, scaled to largest entry 1, and their positions."""
+def basis_of_included(Y: Floats, known: Known) -> Floats:
+    """Return a column for each included column of Y: orthonormal, or zero if it is in the span before it."""
+    basis = np.zeros((len(Y), len(known.include)))
+    for k, j in enumerate(known.include):
+        q = orthogonalised(Y[:, j], basis[:, :k])
+        if q @ Y[:, j] > DEPENDENT * np.linalg.norm(Y[:, j]):
+            basis[:, k] = q
+    return basis
+
+
+def nonzero_columns(M: InMemory, r: int, known: Known = NONE_KNOWN) -> tuple[InMemory, Ints]:
+    """Return the nonzero columns of M, scaled to largest entry 1, and their positions.
+
+    There must be r of them that are not excluded.
+    """
     size = M.largest_entries()
     kept = np.flatnonzero(size > 0)
-    if kept.size < r:
-        raise ValueError(too_few_nonzero(kept.size, r))
+    count = int(np.isin(kept, known.exclude, invert=True).sum())
+    if count < r:
+        raise ValueError(too_few_nonzero(count, r, known))
     # In range first: a division by the smallest or largest numbers would round differently.
     data = (M if kept.size == size.size else M.part(kept)).in_range()
     return data.divided(data.largest_entries().max()), kept
 
 
-def too_few_nonzero(count: int, r: int) -> str:
+def too_few_nonzero(count: int, r: int, known: Known = NONE_KNOWN) -> str:
     """Return what to say when there are fewer than r columns to choose among."""
-    return f"M has {count} nonzero column(s), fewer than the r={r} anchors asked for: ask for fewer."
+    return (
+        f"{known.searched} has {count} nonzero column(s), fewer than the r={r} anchors asked for: "
+        "ask for fewer."
+    )
 
 
 def spread(scores: Floats, kept: Ints, n: int) -> Floats:
@@ -63,10 +88,20 @@ def spread(scores: Floats, kept: Ints, n: int) -> Floats:
     return out
 
 
-def longest_column(M: InMemory) -> tuple[Ints, Floats]:
-    """Return the one column to take where a simplex with a single vertex does not say which."""
-    lengths = np.sqrt(M.squares)
-    return np.array([np.argmax(lengths)], dtype=np.intp), lengths
+def longest_column(M: InMemory, known: Known = NONE_KNOWN) -> tuple[Ints, Floats]:
+    """Return the one column to take where a simplex with a single vertex does not say which; all scores.
+
+    That is an included column, if there is one.
+    """
+    scores = length_scores(np.sqrt(M.squares), known)
+    return np.append(known.include, np.argmax(scores))[:1], scores
+
+
+def length_scores(lengths: Floats, known: Known) -> Floats:
+    """Return lengths, overwritten, as scores: 0 for excluded columns, the largest for an included one."""
+    lengths[known.exclude] = 0.0
+    lengths[known.include] = np.nextafter(lengths.max(), np.inf)
+    return lengths
 
 
 def column_lengths(X: Floats) -> Floats:

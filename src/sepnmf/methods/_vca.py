@@ -5,12 +5,13 @@ from functools import partial
 
 import numpy as np
 
-from sepnmf._typing import Floats, Ints, Seed
+from sepnmf._typing import Floats, Ints, Seed, WhichColumns
 from sepnmf._validation import check_generator, check_number
 from sepnmf.matrix import (
     Chunked,
     Held,
     InMemory,
+    Known,
     MatrixLike,
     Negative,
     Part,
@@ -22,9 +23,11 @@ from sepnmf.methods._method import method
 from sepnmf.methods._spa import Projections
 from sepnmf.methods._subspace import (
     affine_view,
+    basis_of_included,
     check_affine_dimension,
     check_dimension,
     first_largest,
+    length_scores,
     longest_column,
     nonzero_columns,
     orthogonalised,
@@ -46,6 +49,8 @@ def vca_in_chunks(
     snr: float | None = None,
     negative: Negative = "error",
     random_state: Seed = None,
+    include: WhichColumns = (),
+    exclude: WhichColumns = (),
 ) -> Selection:
     """Choose as `vca` does, in three or four passes if data are separable.
 
@@ -55,19 +60,23 @@ def vca_in_chunks(
     """
     level = None if snr is None else check_number(snr, "snr", least=-np.inf)
     draws = check_generator(random_state).standard_normal((r, r))
+    known = Known.of(include, exclude)
     if r == 1:
-        longest = choose_and_verify(M, partial(Projections.chosen, r=1, eps=M.eps))
-        lengths = in_units(np.sqrt(longest.scores), longest.scale)
+        longest = choose_and_verify(M, partial(Projections.chosen, r=1, eps=M.eps, known=known), known)
+        lengths = in_units(length_scores(np.sqrt(longest.scores), known), longest.scale)
         return Selection(anchors=longest.choice.anchors, scores=lengths, history=longest.history)
     M, seen = leading_spectrum(M, r)
     if seen.count < r:
         raise ValueError(too_few_nonzero(seen.count, r))
     level = snr_of(seen, r, M.shape[0], M.eps) if level is None else level
     projective = level >= 15 + 10 * np.log10(r)
-    choose = partial(Vertices.chosen, seen=seen, draws=draws, projective=projective, eps=M.eps)
-    found = choose_and_verify(M, choose)
+    choose = partial(Vertices.chosen, seen=seen, draws=draws, projective=projective, eps=M.eps, known=known)
+    found = choose_and_verify(M, choose, known)
     anchors = found.choice.anchors
-    return Selection(anchors=anchors, scores=stepwise_scores(anchors, found.scores), history=found.history)
+    if anchors.min() < 0:
+        raise ValueError(too_few_nonzero(int((anchors >= 0).sum()), r, known))
+    scores = stepwise_scores(anchors, found.scores, known)
+    return Selection(anchors=anchors, scores=scores, history=found.history)
 
 
 @method(
@@ -84,6 +93,8 @@ def vca(
     snr: float | None = None,
     negative: Negative = "error",
     random_state: Seed = None,
+    include: WhichColumns = (),
+    exclude: WhichColumns = (),
 ) -> Selection:
     """Pick the column that lies farthest along a random direction orthogonal to those picked, repeat.
 
@@ -114,12 +125,15 @@ def vca(
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
     random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default None
         Where the directions come from; None gives different ones at each call.
+    include, exclude : collection of int or str, optional
+        Columns that are anchors, and columns that are not (see `select`). Included columns come first;
+        directions are orthogonal to them from the start.
 
     Returns
     -------
     Selection
         `scores`: the k-th anchor, k = 0, …, r − 1, has r + 1 − k; another column has the largest share of a
-        step's maximum that it reached, at most 1.
+        step's maximum that it reached, at most 1; an excluded one has 0.
 
     Raises
     ------
@@ -154,12 +168,15 @@ def vca(
     rng = check_generator(random_state)
     data = as_matrix(M, negative).in_memory()
     n = data.shape[1]
-    data, kept = nonzero_columns(data, r)
+    known = Known.of(include, exclude)
+    data, kept = nonzero_columns(data, r, known)
+    known = known.among(kept)
     if r == 1:
-        anchors, scores = longest_column(data)
+        anchors, scores = longest_column(data, known)
     else:
-        anchors, _, shares = follow_directions(simplex_view(data, r, level), rng.standard_normal((r, r)))
-        scores = stepwise_scores(anchors, shares)
+        view, draws = simplex_view(data, r, level), rng.standard_normal((r, r))
+        anchors, _, shares = follow_directions(view, draws, known)
+        scores = stepwise_scores(anchors, shares, known)
     return Selection(anchors=kept[anchors], scores=spread(scores, kept, n))
 
 
@@ -199,27 +216,31 @@ def snr_in_decibels(
     return 10 * float(np.log10(signal / noise)) if signal > 0 else -np.inf
 
 
-def follow_directions(Y: Floats, draws: Floats) -> tuple[Ints, Floats, Floats]:
+def follow_directions(Y: Floats, draws: Floats, known: Known) -> tuple[Ints, Floats, Floats]:
     """Pick as many columns as Y has rows, each farthest along a draw made orthogonal to those before.
 
-    Returns the columns, the directions (as rows) and each column's largest share of a step's maximum. Of
-    columns that rounding cannot tell apart the first is picked.
+    Included columns are the first. Returns the columns, the directions (as rows) along which the others were
+    picked, and each column's largest share of a step's maximum. Of columns that rounding cannot tell apart
+    the first is picked.
     """
     r, n = Y.shape
+    given = len(known.include)
     anchors = np.empty(r, dtype=np.intp)
     directions = np.empty((r, r))
     shares = np.zeros(n)
-    free = np.ones(n, dtype=bool)
+    free = known.open(np.arange(n))
     basis = np.zeros((r, r))
     basis[-1, 0] = 1  # for the first step only
-    for k in range(r):
+    if given:
+        anchors[:given], basis[:, :given] = known.include, basis_of_included(Y, known)
+    for k in range(given, r):
         directions[k] = orthogonalised(draws[k], basis[:, : max(k, 1)])
         reach = np.where(free, np.abs(directions[k] @ Y), 0)
         anchors[k] = first_largest(reach, free, ROUNDING)
         shares = np.maximum(shares, reach / max(reach.max(), np.finfo(float).tiny))
         free[anchors[k]] = False
         basis[:, k] = orthogonalised(Y[:, anchors[k]], basis[:, :k])
-    return anchors, directions, shares
+    return anchors, directions[given:], shares
 
 
 # In chunks ---------------------------------------------------------------------------------------------
@@ -240,6 +261,8 @@ class Vertices(WorkingSetChoice):
 
     Attributes
     ----------
+    known : Known
+        The included columns are the first.
     anchors : ndarray of int
         The columns picked.
     projective : bool
@@ -250,12 +273,13 @@ class Vertices(WorkingSetChoice):
         Coordinates of the mean column.
     height : float
         Of the affine view: largest length of the coordinates, which is the last coordinate.
-    directions : ndarray of shape (r, r)
-        Along which the columns were picked.
-    tops : ndarray of shape (r,)
-        How far along them the columns picked lie.
+    directions : ndarray of shape (steps, r)
+        Along which the columns were picked that are not included.
+    tops : ndarray of shape (steps,)
+        How far along them these columns lie.
     """
 
+    known: Known
     anchors: Ints
     projective: bool
     U: Floats
@@ -270,7 +294,9 @@ class Vertices(WorkingSetChoice):
         return np.append(0.0, ROUNDING * self.tops)
 
     @classmethod
-    def chosen(cls, held: Held, seen: Spectrum, draws: Floats, projective: bool, eps: float) -> "Vertices":
+    def chosen(
+        cls, held: Held, seen: Spectrum, draws: Floats, projective: bool, eps: float, known: Known
+    ) -> "Vertices":
         """Run VCA on columns that are held, in the projective view if they are all on one side.
 
         `eps` is the precision of the data.
@@ -290,14 +316,15 @@ class Vertices(WorkingSetChoice):
             centre = U.T @ seen.centre
             X = U.T @ held.columns - centre[:, None]
             height = float(np.sqrt(np.einsum("ij,ij->j", X, X)).max(initial=0.0))
-        view = cls(np.zeros(0, np.intp), projective, U, centre, height, np.zeros((0, r)), np.zeros(0))
+        view = cls(known, np.zeros(0, np.intp), projective, U, centre, height, np.zeros((0, r)), np.zeros(0))
         Y, _ = view.coordinates(U.T @ held.columns)
-        missing = max(r - Y.shape[1], 0)  # zero columns take their places
+        among = known.among(held.indices)
+        missing = max(r - Y.shape[1] + len(among.exclude), 0)  # zero columns take their places
         Y = np.hstack([Y, np.zeros((r, missing))])
         indices = np.append(held.indices, np.full(missing, -1))
-        places, directions, _ = follow_directions(Y, draws)
-        tops = np.abs(np.einsum("kj,jk->k", directions, Y[:, places]))
-        return cls(indices[places], projective, U, centre, height, directions, tops)
+        places, directions, _ = follow_directions(Y, draws, among)
+        tops = np.abs(np.einsum("kj,jk->k", directions, Y[:, places[len(known.include) :]]))
+        return cls(known, indices[places], projective, U, centre, height, directions, tops)
 
     def coordinates(self, X: Floats) -> tuple[Floats, Floats]:
         """Return columns in the view, from UᵀM, and numbers that are negative if the view is theirs."""
@@ -314,7 +341,7 @@ class Vertices(WorkingSetChoice):
         reach = np.abs(self.directions @ Y)
         reach[:, zero] = 0.0
         tops = np.maximum(self.tops, np.finfo(float).tiny)
-        shares = (reach / tops[:, None]).max(axis=0)
+        shares = (reach / tops[:, None]).max(axis=0, initial=0.0)
         candidate = (misplaced >= 0) | (shares >= 1 - 2 * ROUNDING)
         return np.minimum(shares, 1.0), part.held(np.flatnonzero(candidate & ~zero))
 
@@ -324,7 +351,8 @@ class Vertices(WorkingSetChoice):
         Y, misplaced = self.coordinates(self.U.T @ held.columns)
         found.note(0, misplaced, held, misplaced >= 0, 0.0)
         reach = np.abs(self.directions @ Y)
+        chosen = self.anchors[len(self.known.include) :]
         for k, (top, rounding) in enumerate(zip(self.tops, self.roundings[1:], strict=True)):
-            free = ~np.isin(held.indices, self.anchors[:k]) & (misplaced < 0)
-            found.compare(k + 1, reach[k], held, free, top, self.anchors[k], rounding)
+            free = self.known.open(held.indices) & ~np.isin(held.indices, chosen[:k]) & (misplaced < 0)
+            found.compare(k + 1, reach[k], held, free, top, chosen[k], rounding)
         return found

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sepnmf._typing import Floats
-from sepnmf.matrix import Block, Chunked, Held, Part, Ranked, Reducer, concatenated
+from sepnmf.matrix import NONE_KNOWN, Block, Chunked, Held, Known, Part, Ranked, Reducer, concatenated
 
 MOST_VIOLATIONS = 2000  # columns that join the working set after one pass
 WAITING = 2**21  # entries of candidates that wait to be examined
@@ -129,19 +129,22 @@ class Verified:
     scale: float
 
 
-def choose_and_verify(matrix: Chunked, choose: Callable[[Held], Choice]) -> Verified:
+def choose_and_verify(
+    matrix: Chunked, choose: Callable[[Held], Choice], known: Known = NONE_KNOWN
+) -> Verified:
     """Choose on a working set and verify, until no column violates a step that is not in the working set.
 
-    The entries of the matrix are checked in the first pass, if they have not been.
+    The working set has the included columns from the start. The entries of the matrix are checked in the
+    first pass, if they have not been.
     """
-    working_set = matrix.peek()
+    working_set = first_columns(matrix, known)
     certain = []
     while True:
         with np.errstate(over="ignore", invalid="ignore"):  # of entries that are scaled in a moment
             choice = choose(working_set)
         matrix, results = matrix.checked_scan(choice)
         if results is None:  # the entries had to be scaled
-            working_set = matrix.peek()
+            working_set = first_columns(matrix, known)
             continue
         violations: Violations = results[0]
         certain.append(min(violations.steps, default=len(choice.roundings)))
@@ -154,3 +157,11 @@ def choose_and_verify(matrix: Chunked, choose: Callable[[Held], Choice]) -> Veri
             scores = concatenated(violations.scores, matrix.shape[1])
             return Verified(choice, scores, history, matrix.scale)
         working_set = larger
+
+
+def first_columns(matrix: Chunked, known: Known) -> Held:
+    """Return the working set at first: the included columns, and some others."""
+    some = matrix.peek()
+    if not len(known.include):
+        return some
+    return some.joined(Held.of(known.include, matrix.take(known.include)))

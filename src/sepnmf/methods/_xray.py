@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from sepnmf._typing import Floats, Ints, Seed
+from sepnmf._typing import Floats, Ints, Seed, WhichColumns
 from sepnmf._validation import check_choice, check_generator
 from sepnmf.least_squares import cone_weights
 from sepnmf.matrix import (
@@ -15,6 +15,7 @@ from sepnmf.matrix import (
     Dense,
     Held,
     InMemory,
+    Known,
     MatrixLike,
     Negative,
     Part,
@@ -22,17 +23,24 @@ from sepnmf.matrix import (
     column_blocks,
     exponents,
 )
+from sepnmf.methods._complement import ChoiceByDistance, Complement
 from sepnmf.methods._method import method
-from sepnmf.methods._spa import Complement, ranked_scores, roots
 from sepnmf.methods._subspace import first_largest
-from sepnmf.methods._working_set import Violations, WorkingSetChoice, choose_and_verify
+from sepnmf.methods._working_set import Violations, choose_and_verify
 from sepnmf.selection import Selection, in_units
 
 Rule = Literal["max", "dist", "rand", "greedy"]
 
 
 def xray_in_chunks(
-    M: Chunked, r: int, *, rule: str = "max", negative: Negative = "error", random_state: Seed = None
+    M: Chunked,
+    r: int,
+    *,
+    rule: str = "max",
+    negative: Negative = "error",
+    random_state: Seed = None,
+    include: WhichColumns = (),
+    exclude: WhichColumns = (),
 ) -> Selection:
     """Choose as `xray` does with rule "max", in two or three passes if data are separable.
 
@@ -41,11 +49,12 @@ def xray_in_chunks(
     """
     check_choice(rule, "rule", ("max",))
     check_generator(random_state)
-    found = choose_and_verify(M, partial(Rays.chosen, r=r, eps=M.eps))
+    known = Known.of(include, exclude)
+    found = choose_and_verify(M, partial(Rays.chosen, r=r, eps=M.eps, known=known), known)
     made: Rays = found.choice
     if len(made.anchors) < r:
-        raise ValueError(too_few(len(made.anchors), r))
-    scores = in_units(ranked_scores(roots(found.scores), made.anchors, np.sqrt(made.tops)), found.scale)
+        raise ValueError(too_few(len(made.anchors), r, known))
+    scores = in_units(made.scores(found.scores), found.scale)
     return Selection(anchors=made.anchors, scores=scores, history=found.history)
 
 
@@ -63,6 +72,8 @@ def xray(
     rule: Rule = "max",
     negative: Negative = "error",
     random_state: Seed = None,
+    include: WhichColumns = (),
+    exclude: WhichColumns = (),
 ) -> Selection:
     r"""Pick an extreme ray of the cone of the columns as seen from a column outside the cone so far, repeat.
 
@@ -90,12 +101,17 @@ def xray(
         What to do with negative entries of M: refuse them, set them to zero (in a copy), or keep them.
     random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default None
         Used by "rand" only; None gives another answer each time.
+    include, exclude : collection of int or str, optional
+        Columns that are anchors, and columns that are not (see `select`). Included columns come first, and
+        are rays of the cone from the start. Excluded columns are neither taken nor, but for "greedy", looked
+        from.
 
     Returns
     -------
     Selection
         An anchor's score is the largest ‖ρ_i‖₂ when it was chosen, the others', their ‖ρ_j‖₂ at the last
-        choice; less by a rounding unit where that keeps the order of choice.
+        choice; less by a rounding unit where that keeps the order of choice. An included column's is no less
+        than that of all others, an excluded one's is 0.
 
     Raises
     ------
@@ -128,21 +144,21 @@ def xray(
     """
     check_choice(rule, "rule", ("max", "dist", "rand", "greedy"))
     rng = check_generator(random_state)
-    cone = Cone(as_matrix(M, negative).in_memory(), r)
-    steps = list(cone.steps(r, rule, rng))
-    if len(steps) < r:
-        raise ValueError(too_few(len(steps), r))
-    anchors = [step.anchor for step in steps]
-    return Selection(
-        anchors=np.array(anchors, dtype=np.intp),
-        scores=cone.scores(anchors, [float(step.values.max()) for step in steps], steps[-1].values),
-    )
+    known = Known.of(include, exclude)
+    cone = Cone(as_matrix(M, negative).in_memory(), r, known)
+    steps = list(cone.steps(rule, rng))
+    anchors = known.include.tolist() + [step.anchor for step in steps]
+    if len(anchors) < r:
+        raise ValueError(too_few(len(anchors), r, known))
+    tops = cone.tops + [float(step.values.max()) for step in steps]
+    values = steps[-1].values if steps else cone.squares + cone.misfit
+    return Selection(anchors=np.array(anchors, dtype=np.intp), scores=cone.scores(anchors, tops, values))
 
 
-def too_few(found: int, r: int) -> str:
+def too_few(found: int, r: int, known: Known) -> str:
     """What to say when there are no more anchors."""
     return (
-        f"The cone of {found} columns has all of M in it to rounding, so XRAY can find "
+        f"The cone of {found} columns has all of {known.searched} in it to rounding, so XRAY can find "
         f"no more anchors, got r={r}: ask for fewer."
     )
 
@@ -153,7 +169,7 @@ class Step(NamedTuple):
     Attributes
     ----------
     values : ndarray of shape (n,)
-        ‖ρ_i‖² of all columns, −∞ for anchors.
+        ‖ρ_i‖² of all columns, −∞ for anchors and excluded columns.
     seen_from : int
         The column i; with "greedy" that of the largest ‖ρ_i‖.
     residual : ndarray of shape (m,)
@@ -174,26 +190,31 @@ class Step(NamedTuple):
 class Cone(Complement):
     """The cone of the chosen columns, with the weights and the residuals of all the others."""
 
-    def __init__(self, M: InMemory, r: int) -> None:
-        super().__init__(M, r, "none")
-        n = M.shape[1]
+    def __init__(self, M: InMemory, r: int, known: Known) -> None:
+        super().__init__(M, r, "none", known)
+        n, q = M.shape[1], self.rank_of_included
         self.sums = self.M.l1_norms.copy()
         self.sums[self.sums == 0] = 1.0
         self.rays = np.zeros((r, r))
         self.coordinates = np.zeros((n, r))
         self.rest = np.zeros((n, 0))  # of the residuals, their coordinates in the span
         self.misfit = np.zeros(n)
-        self.k = 0
+        self.k = len(known.include)
+        self.most = min(r, n - len(known.exclude))
+        if self.k:
+            self.coordinates[:, :q] = self.products(self.basis).T
+            self.rays[: self.k, :q] = [self.basis.T @ self.column(j) for j in known.include]
+            self.fit()
 
-    def steps(self, r: int, rule: str, rng: np.random.Generator) -> Iterator[Step]:
-        """Choose r columns, or as many as it takes to have all others in the cone."""
-        r = min(r, len(self.sums))
-        for k in range(r):
+    def steps(self, rule: str, rng: np.random.Generator) -> Iterator[Step]:
+        """Choose columns until there are r, or as many as it takes to have all others in the cone."""
+        for k in range(self.k, self.most):
             i, values = self.largest(self.misfit)
             if self.explained(values[i]):
                 return
             if rule == "rand":
-                i = int(next(c for c in rng.permutation(len(self.sums)) if self.outside(c)))
+                free = self.free
+                i = int(next(c for c in rng.permutation(len(free)) if free[c] and self.outside(c)))
             elif rule == "dist":
                 i = first_largest(self.usefulness()[0], self.free, self.tol)
             residual = self.residuals(np.array([i]))[:, 0]
@@ -203,17 +224,22 @@ class Cone(Complement):
                 gain = self.products(residual) / self.sums
             j = first_largest(gain, self.free, self.tol)
             yield Step(values, i, residual, j, float(gain[j]))
-            if k < r - 1:
+            if k < self.most - 1:
                 self.extend(j)
 
     def extend(self, j: int) -> None:
-        """Make column j a ray of the cone, and find all weights anew."""
+        """Make column j a ray of the cone."""
         along = self.add(j)
         q = self.basis.shape[1]
         if along is not None:
             self.coordinates[:, q - 1] = along
         self.rays[self.k, :q] = self.basis.T @ self.column(j)
         self.k += 1
+        self.fit()
+
+    def fit(self) -> None:
+        """Find the weights of all columns."""
+        q = self.basis.shape[1]
         C, rays = self.coordinates[:, :q], self.rays[: self.k, :q]
         self.rest = C - cone_weights(rays, C) @ rays
         self.misfit = np.einsum("ij,ij->i", self.rest, self.rest)
@@ -250,31 +276,27 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
-class Rays(WorkingSetChoice):
+class Rays(ChoiceByDistance):
     """What XRAY takes of a working set.
 
-    Step 2k is about the k-th column that is looked from, step 2k + 1 about the k-th anchor.
+    Step 2k is about the k-th column that is looked from, step 2k + 1 about the k-th anchor after the included
+    ones.
 
     Attributes
     ----------
-    anchors, seen_from : ndarray of int
-        The columns taken, and those looked from.
-    tops : ndarray
-        Squared distances of the latter from the cone; where all columns held are in the cone, one more: what
-        counts as zero.
+    seen_from : ndarray of int
+        The columns looked from, whose squared distances from the cone are `tops`.
     residuals : ndarray of shape (m, steps)
         Of the columns looked from.
     gains : ndarray
         What was largest for the anchors.
     basis : ndarray of shape (m, q)
-        Orthonormal; the first spans[k] vectors span the first k anchors.
-    rays : ndarray of shape (steps, q)
+        Orthonormal; the first spans[k] vectors span the included columns and the first k of the others.
+    rays : ndarray of shape (included and steps, q)
         Coordinates of the anchors along the basis.
     """
 
-    anchors: Ints
     seen_from: Ints
-    tops: Floats
     residuals: Floats
     gains: Floats
     basis: Floats
@@ -283,34 +305,36 @@ class Rays(WorkingSetChoice):
     roundings: Floats
 
     @classmethod
-    def chosen(cls, held: Held, r: int, eps: float) -> "Rays":
+    def chosen(cls, held: Held, r: int, eps: float, known: Known) -> "Rays":
         """Run XRAY on columns that are held; `eps` is the precision of the data."""
-        cone = Cone(Dense(held.columns), r)
-        m = len(held.columns)
+        cone = Cone(Dense(held.columns), r, known.among(held.indices))
+        m, given = len(held.columns), len(known.include)
         nothing = (10 * np.sqrt(m) * eps * cone.longest) ** 2
         steps, spans = [], []
-        for step in cone.steps(r, "max", np.random.default_rng(0)):
+        for step in cone.steps("max", np.random.default_rng(0)):
             if step.values.max() <= nothing:
                 break
             steps.append(step)
             spans.append(cone.basis.shape[1])
         tops = np.array([step.values.max() for step in steps])
-        if len(steps) < r:
-            tops = np.append(tops, nothing)
+        if given + len(steps) < r or not steps:
+            tops = np.append(tops, nothing if given < r else np.inf)
             spans.append(cone.basis.shape[1])
         gains = np.array([step.gain for step in steps])
-        roundings = np.zeros(2 * len(steps) + (len(steps) < r))
-        roundings[::2] = 10 * np.sqrt(m) * EPS * cone.longest * np.sqrt(tops)
+        roundings = np.zeros(len(tops) + len(steps))
+        roundings[::2] = 10 * np.sqrt(m) * EPS * cone.longest * np.sqrt(np.where(tops < np.inf, tops, 0.0))
         roundings[1::2] = 10 * np.sqrt(m) * eps * np.abs(gains)
         return cls(
-            held.indices[[step.anchor for step in steps]],
-            held.indices[[step.seen_from for step in steps]],
+            known,
+            np.array(cone.tops),
+            np.append(known.include, held.indices[[step.anchor for step in steps]]),
             tops,
+            held.indices[[step.seen_from for step in steps]],
             np.column_stack([step.residual for step in steps]) if steps else np.zeros((m, 0)),
             gains,
             cone.basis[:, : spans[-1]].copy(),
             tuple(spans),
-            cone.rays[: len(spans) - 1, : spans[-1]].copy(),
+            cone.rays[: given + len(spans) - 1, : spans[-1]].copy(),
             roundings,
         )
 
@@ -331,21 +355,22 @@ class Rays(WorkingSetChoice):
         return left, part.held(np.flatnonzero(candidate & (squares > 0)))
 
     def outside(self, C: Floats, squares: Floats, k: int) -> Floats:
-        """Return squared distances from the cone of k anchors, from coordinates and squared lengths."""
+        """Return squared distances from the cone at step k, from coordinates and squared lengths."""
         q = self.spans[k]
         beyond = squares - np.einsum("ij,ij->i", C[:, :q], C[:, :q])
         return np.asarray(beyond + self.misfit(C, k))
 
     def misfit(self, C: Floats, k: int) -> Floats:
-        """Return squared distances from the cone of k anchors within their span."""
+        """Return squared distances from the cone at step k within the span of its rays."""
         q = self.spans[k]
-        rays, inside = self.rays[:k, :q], np.ascontiguousarray(C[:, :q])
-        rest = inside - cone_weights(rays, inside) @ rays if k else inside
+        rays, inside = self.rays[: len(self.included) + k, :q], np.ascontiguousarray(C[:, :q])
+        rest = inside - cone_weights(rays, inside) @ rays if len(rays) else inside
         return np.asarray(np.einsum("ij,ij->i", rest, rest))
 
     def violations(self, held: Held) -> Violations:
         """Return the columns that are farther from a cone, or gain more, than those chosen."""
         found = Violations()
+        chosen = self.chosen_anchors
         sums = np.abs(held.columns).sum(axis=0)
         for k, top in enumerate(self.tops):
             basis = self.basis[:, : self.spans[k]]
@@ -353,11 +378,11 @@ class Rays(WorkingSetChoice):
             for _ in range(2):
                 beyond -= basis @ (basis.T @ beyond)
             values = np.einsum("ij,ij->j", beyond, beyond) + self.misfit(held.columns.T @ self.basis, k)
-            free = ~np.isin(held.indices, self.anchors[:k])
+            free = self.known.open(held.indices) & ~np.isin(held.indices, chosen[:k])
             looked_from = self.seen_from[k] if k < len(self.seen_from) else -1
             found.compare(2 * k, values, held, free, top, looked_from, self.roundings[2 * k])
-            if k < len(self.anchors):
+            if k < len(chosen):
                 gains = (self.residuals[:, k] @ held.columns) / sums
-                step, anchor = 2 * k + 1, self.anchors[k]
+                step, anchor = 2 * k + 1, chosen[k]
                 found.compare(step, gains, held, free, self.gains[k], anchor, self.roundings[step])
         return found

@@ -17,9 +17,9 @@ from sepnmf._descent import (
     lies_in_cone,
 )
 from sepnmf._parallel import SingleBLAS
-from sepnmf._typing import Seed
+from sepnmf._typing import Seed, WhichColumns
 from sepnmf._validation import check_generator
-from sepnmf.matrix import Chunked, Dense, InMemory, MatrixLike, Negative, as_matrix
+from sepnmf.matrix import NONE_KNOWN, Chunked, Dense, InMemory, Known, MatrixLike, Negative, as_matrix
 from sepnmf.methods import Callback, method
 from sepnmf.methods._screening import normalization, screened
 from sepnmf.selection import Selection, Status, best_first
@@ -45,6 +45,8 @@ def auto_in_chunks(
     random_state: Seed = 0,
     n_jobs: int | None = None,
     callback: Callback | None = None,
+    include: WhichColumns = (),
+    exclude: WhichColumns = (),
 ) -> Selection:
     """Choose as `auto` does, among candidates screened from all columns.
 
@@ -71,10 +73,13 @@ def auto_in_chunks(
     check_normalize(normalize)
     check_noise(noise)
     rng = check_generator(random_state)
+    known = Known.of(include, exclude)
     if M.is_small:
-        return choose_in_memory(M.in_memory(), r, normalize, noise, rng, n_jobs, callback)
-    candidates = screened(M.normalised(normalization(M, normalize)), r, rng)
-    found = choose_in_memory(Dense(candidates.held.columns), r, "none", noise, rng, n_jobs, callback)
+        return choose_in_memory(M.in_memory(), r, normalize, noise, rng, n_jobs, callback, known)
+    candidates = screened(M.normalised(normalization(M, normalize)), r, rng, known)
+    held = candidates.held
+    among = known.among(held.indices)
+    found = choose_in_memory(Dense(held.columns), r, "none", noise, rng, n_jobs, callback, among)
     polished = candidates.polished(found.anchors, n_jobs=n_jobs)
     scores = polished.scores if polished.scores is not None else found.scores[found.anchors]
     last = {"start": "all columns"} | polished.as_row()
@@ -110,6 +115,8 @@ def auto(
     random_state: Seed = 0,
     n_jobs: int | None = None,
     callback: Callback | None = None,
+    include: WhichColumns = (),
+    exclude: WhichColumns = (),
 ) -> Selection:
     r"""Anchors without a parameter: what to do is decided from the data.
 
@@ -156,6 +163,9 @@ def auto(
     callback : callable, optional
         Called after each answer with a `State` that has no X; `numbers` are the "after" and "residual" of
         `history`. A true answer ends the search with the best answer so far, and so does Ctrl-C.
+    include, exclude : collection of int or str, optional
+        Columns that are anchors, and columns that are not (see `select`). Included columns are in every
+        start, and are not exchanged; excluded columns are no candidates, but are still to be explained.
 
     Returns
     -------
@@ -196,8 +206,9 @@ def auto(
     >>> set(sepnmf.select(M, 10, negative="allow").anchors) == set(anchors)
     True
     """
-    rng = check_generator(random_state)
-    return choose_in_memory(as_matrix(M, negative).in_memory(), r, normalize, noise, rng, n_jobs, callback)
+    rng, known = check_generator(random_state), Known.of(include, exclude)
+    data = as_matrix(M, negative).in_memory()
+    return choose_in_memory(data, r, normalize, noise, rng, n_jobs, callback, known)
 
 
 def choose_in_memory(
@@ -208,10 +219,11 @@ def choose_in_memory(
     rng: np.random.Generator,
     n_jobs: int | None,
     callback: Callback | None,
+    known: Known = NONE_KNOWN,
 ) -> Selection:
     """The selection of `auto` on data in memory."""
     with one_thread_for(data.shape[0] * data.shape[1]):
-        problem = Problem.prepare(data, r, normalize, rng, n_jobs, noise)
+        problem = Problem.prepare(data, r, normalize, rng, n_jobs, noise, known)
     answers = Answers(problem, callback)
     with one_thread_for(problem.X.size):
         try:
@@ -243,6 +255,9 @@ def one_thread_for(size: int) -> AbstractContextManager[None]:
 
 def best_answer(problem: Problem, answers: Answers) -> Answer:
     """The best answer, from the starts and by the strategy that suit the problem."""
+    include = problem.known.include
+    if len(include) == problem.r:
+        return answers.best_by_descent({"included": include})
     if problem.noise is not None:
         best = answers.best_by_descent(starts_with_noise(problem), lambda: path_start(problem))
         if not problem.noise.has_free_lengths:
@@ -250,7 +265,7 @@ def best_answer(problem: Problem, answers: Answers) -> Answer:
         by_chance = BY_CHANCE * problem.n * problem.noise.variance / float(np.vdot(problem.X, problem.X))
         return answers.unless_by_chance(best, by_chance)
     names = ("spa", "xray") if problem.X.size > BIG else tuple(GREEDY)
-    starts = greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), names)
+    starts = greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), names, include)
     if not problem.is_small:
         return consensus(problem, answers, starts)
     if is_short_path(problem.n):
@@ -261,17 +276,17 @@ def best_answer(problem: Problem, answers: Answers) -> Answer:
 def starts_with_noise(problem: Problem) -> Starts:
     """The starts for the likelihood."""
     assert problem.noise is not None
-    coordinates = problem.noise.coordinates
+    coordinates, include = problem.noise.coordinates, problem.known.include
     # In fewer directions than anchors SPA finds no more columns than there are directions.
     is_plain = problem.r > MANY and coordinates is not None and len(coordinates) >= problem.r
     few: tuple[str, ...] = ("spa",) if is_plain else ("snpa", "spa", "xray")
     if problem.noise.brightness is None:
-        return greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), few)
+        return greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), few, include)
     # SPA and SNPA would take the longest columns, which are mixtures if their weights do not sum to one.
     plain = ("vca", "xray") if problem.noise.has_free_lengths else few
-    starts = greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), plain)
+    starts = greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), plain, include)
     columns = problem.choice / problem.noise.brightness
-    even = greedy_starts(columns, problem.r, drawn_seed(problem.rng), few)
+    even = greedy_starts(columns, problem.r, drawn_seed(problem.rng), few, include)
     return starts | {f"{name} on even lengths": anchors for name, anchors in even.items()}
 
 

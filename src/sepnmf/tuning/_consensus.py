@@ -57,7 +57,7 @@ class Draw(NamedTuple):
     """What is drawn for an answer on clusters, beforehand: whatever the threads do, it is the same."""
 
     k: int  # clusters
-    part: Ints  # columns that are grouped: a random four fifths
+    part: Ints  # columns that are grouped: a random four fifths of those that are not included
     seed: int  # of greedy methods
 
 
@@ -69,7 +69,7 @@ def consensus_anchors(problem: Problem, k: int) -> Ints | None:
     of_each = problem.n_jobs if n_jobs == 1 else 1
 
     def answer(draw: Draw, check: Check) -> Ints | None:
-        return on_clusters(problem.choice, problem.r, draw, of_each, check)
+        return on_clusters(problem, draw, of_each, check)
 
     # The last, with the most clusters, take longest: they come first.
     found = in_threads(answer, draws[::-1], n_jobs)[::-1]
@@ -78,35 +78,42 @@ def consensus_anchors(problem: Problem, k: int) -> Ints | None:
 
 def drawn(problem: Problem, k: int) -> Draw:
     """What is drawn for an answer on k clusters, of which there are at least twice as many as anchors."""
-    part = np.sort(problem.rng.choice(problem.n, 4 * problem.n // 5, replace=False))
+    others = np.setdiff1d(np.arange(problem.n), problem.known.include)
+    part = np.sort(problem.rng.choice(others, 4 * len(others) // 5, replace=False))
     return Draw(max(k, 2 * problem.r), part, drawn_seed(problem.rng))
 
 
-def on_clusters(choice: Floats, r: int, draw: Draw, n_jobs: int | None, check: Check) -> Ints | None:
-    """The columns nearest to the best r of the cluster means.
+def on_clusters(problem: Problem, draw: Draw, n_jobs: int | None, check: Check) -> Ints | None:
+    """The columns nearest to the best r of the cluster means; each included column is a cluster of its own.
 
     None if no greedy method finds r distinct means.
     """
-    X = choice[:, draw.part]
+    X, include = problem.choice[:, draw.part], problem.known.include
     labels = bisecting_clusters(X, draw.k, check)
     means, sizes = cluster_means(X, labels)
+    fixed = len(sizes) + np.arange(len(include))
+    means, sizes = np.hstack([means, problem.choice[:, include]]), np.append(sizes, np.ones(len(include)))
     try:
-        starts = greedy_starts(means, r, draw.seed)
+        starts = greedy_starts(means, problem.r, draw.seed, include=fixed)
     except ValueError:
         return None
-    best = best_exchanged(means, sizes, starts, n_jobs, check)
-    return np.array([draw.part[nearest_member(X, labels, means, cluster)] for cluster in best.anchors])
+    best = best_exchanged(means, sizes, starts, fixed, n_jobs, check).anchors
+    found = best[~np.isin(best, fixed)]
+    nearest = [draw.part[nearest_member(X, labels, means, cluster)] for cluster in found]
+    return np.append(include, nearest).astype(np.intp)
 
 
 def best_exchanged(
-    means: Floats, sizes: Floats, starts: Starts, n_jobs: int | None, check: Check
+    means: Floats, sizes: Floats, starts: Starts, fixed: Ints, n_jobs: int | None, check: Check
 ) -> Exchanged:
     """The best of the descents from all starts, on the residual of the means weighted by their sizes."""
     products, columns = means.T @ means, Dense(means)
     answers = []
     for start in {as_set(start): start for start in starts.values()}.values():
         check()
-        answers.append(exchange_anchors(columns, columns, start, sizes, products=products, n_jobs=n_jobs))
+        answers.append(
+            exchange_anchors(columns, columns, start, sizes, products=products, fixed=fixed, n_jobs=n_jobs)
+        )
     return min(answers, key=lambda answer: answer.residual)
 
 
