@@ -205,6 +205,50 @@ def test_anchors_have_different_colours(table):
     assert len({anchor.colour for anchor in table.anchors}) == 8
 
 
+def test_locked_anchors_stay_and_excluded_columns_are_not_selected(table):
+    found = columns(table)
+    table.add(50)
+    table.lock(3)
+    table.rename(3, "oil")
+    table.exclude(found[0])
+    change = table.select_again(4, "spa")
+    assert columns(table)[0] == 50
+    assert table.anchors[0].name == "oil"
+    assert table.anchors[0].locked
+    assert found[0] not in columns(table)
+    assert table.r == 4
+    assert change.text == "4 anchors selected by spa"
+    expected = select(mixtures(), 4, "spa", include=[50], exclude=[found[0]]).anchors
+    assert set(columns(table)) == set(expected.tolist())
+    with pytest.raises(ValueError, match="r must be an integer of at least 1"):
+        table.select_again(0)
+
+
+def test_an_excluded_column_that_becomes_an_anchor_is_excluded_no_longer(table):
+    table.exclude(50)
+    assert table.excluded == (50,)
+    table.add(50)
+    assert table.excluded == ()
+    table.lock(3)
+    table.select_again(4, "spa")
+    assert 50 in columns(table)
+
+
+def test_excluded_columns_that_a_mask_leaves_out_do_no_harm(table):
+    table.exclude(50)
+    table.use(np.arange(LINES * SAMPLES) != 50)
+    table.select_again(3, "spa")
+    assert 50 not in columns(table)
+
+
+def test_a_method_that_knows_no_anchors_says_so(table):
+    table.lock(0)
+    before = table.anchors
+    with pytest.raises(ValueError, match="include"):
+        table.select_again(R, "fgnsr")
+    assert table.anchors == before
+
+
 def test_anchors_that_are_found_again_keep_their_names(table):
     table.rename(1, "water")
     name = {anchor.column: anchor.name for anchor in table.anchors}

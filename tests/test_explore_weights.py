@@ -156,6 +156,22 @@ def test_any_pixel_of_a_large_scene_can_become_an_anchor(scene, options):
     np.testing.assert_allclose(session.weights(), np.stack(expected, axis=1), atol=1e-9)
 
 
+@pytest.mark.parametrize("options", [{}, {"in_parts": True}])
+def test_a_locked_pixel_that_is_not_held_stays(scene, options):
+    path, _ = scene
+    session = Session.open(path, 3, method="spa", **options)
+    session.add(1777)
+    session.lock(3)
+    mask = np.ones((40, 50), bool)
+    mask[:5] = False
+    session.use(mask)
+    session.select_again(4, "spa")
+    assert session.r == 4
+    assert session.anchors[0].column == 1777
+    assert all(anchor.column >= 250 for anchor in session.anchors)
+    assert len(session._state.scores) == session.source.held.shape[1]
+
+
 def test_a_mask_drawn_on_a_part_of_the_pixels_is_one_of_all(scene):
     path, _ = scene
     session = Session.open(path, 3, method="spa")

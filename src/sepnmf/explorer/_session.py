@@ -159,7 +159,7 @@ class Session(Explored):
         if not anchors:
             raise ValueError(f"{self.anchors[0].name} is the only anchor: add another one first.")
         text = f"{self.data.column_label(column)} excluded"
-        return self._by_hand(text, anchors, excluded=self._state.excluded | {column})
+        return self._by_hand(text, anchors, column)
 
     def lock(self, position: int, locked: bool = True) -> Change:
         """Keep an anchor when anchors are selected again, or keep it no longer."""
@@ -267,9 +267,10 @@ class Session(Explored):
         """Change the state, and remember the one before it."""
         return self._done_with(text, replace(self._state, **changes), time.perf_counter())
 
-    def _by_hand(self, text: str, anchors: tuple[Anchor, ...], **changes: Any) -> Change:
-        """Change the anchors."""
-        return self._act(text, anchors=anchors, status=BY_HAND, **changes)
+    def _by_hand(self, text: str, anchors: tuple[Anchor, ...], *excluded: int, **changes: Any) -> Change:
+        """Change the anchors, which are excluded no longer, and exclude other columns."""
+        others = self._state.excluded.union(excluded).difference(anchor.column for anchor in anchors)
+        return self._act(text, anchors=anchors, excluded=others, status=BY_HAND, **changes)
 
     def _done_with(self, text: str, state: State, began: float) -> Change:
         """Make a state the present one, and remember the one before it."""
