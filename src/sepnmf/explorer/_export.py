@@ -3,6 +3,8 @@
 The files are written by that command itself, in a process of its own: what is exported is what it gives.
 """
 
+import csv
+import io
 import json
 import shlex
 import subprocess
@@ -48,7 +50,7 @@ class Command:
         found = ["sepnmf", "unmix" if data.image_shape is not None else "select", str(self.file())]
         found += ["-r", str(len(anchors)), "--include", ",".join(str(anchor.column) for anchor in anchors)]
         if any(anchor.name != data.column_label(anchor.column) for anchor in anchors):
-            found += ["--labels", ",".join(anchor.name for anchor in anchors)]
+            found += ["--labels", with_commas([anchor.name for anchor in anchors])]
         found += self.reading_words() if self.reads_file else self.described_words()
         if self.masks():
             found += ["--mask", str(self.folder / MASK)]
@@ -116,6 +118,13 @@ class Command:
         return (
             used[None] if data.image_shape is None else np.reshape(used, data.image_shape, data.image_order)
         )
+
+
+def with_commas(names: Sequence[str]) -> str:
+    """Return names with commas between them; a name that has one is in quotation marks."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
 
 
 def texts_of(name: str, value: Any) -> Sequence[str]:
