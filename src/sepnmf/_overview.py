@@ -2,8 +2,9 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -262,18 +263,21 @@ def compare(
     scale: bool = False,
     sum_to_one: bool = False,
     random_state: int = 0,
+    known: Mapping[str, Sequence[int]] = MappingProxyType({}),
     label: Callable[[int], str] = str,
     on_progress: Callable[[str, int, int], object] = lambda name, done, total: None,
 ) -> list[dict[str, Any]]:
     """Run methods one after another on the same data.
 
-    `names` are by default all methods that need no option and are fast for n columns. With `scale`,
+    `names` are by default all methods that need no option and are fast for n columns. `known` has columns
+    that are included and excluded; then, they are by default those of them that can do this. With `scale`,
     columns are divided by their sums before the selection; the fit refers to the original columns, with
     weights that sum to one if `sum_to_one`. `label` returns the label of a column. `on_progress` gets the
     name of the next method, how many are done and how many there are. Each row has "method", "columns",
     "anchors" (labels), "fit", "seconds", "status", and "failure", the reason why there is no result, or None.
     """
-    chosen = list(ready_methods() if names is None else names)
+    able = [name for name in ready_methods() if not any(known.values()) or find_method(name).takes_known]
+    chosen = list(able if names is None else names)
     matrix = as_matrix(M, "allow")
     used = matrix.normalised("l1") if scale else matrix
     rows = []
@@ -284,7 +288,7 @@ def compare(
             reason = f"takes minutes with more than {most:,} columns: name it to run it"
         began = time.perf_counter()
         try:
-            sel = None if reason else choose(used, r, name, random_state=random_state)
+            sel = None if reason else choose(used, r, name, random_state=random_state, **known)
         except (ValueError, MemoryError) as error:
             sel, reason = None, str(error) or "not enough memory"
         row: dict[str, Any] = {"method": name, "columns": [], "anchors": [], "fit": None, "status": ""}

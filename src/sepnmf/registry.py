@@ -108,10 +108,7 @@ def select(
     if record.takes_known:
         options |= vars(known)
     elif len(known.include) or len(known.exclude):
-        able = ", ".join(name for name, each in METHODS.items() if each.takes_known)
-        raise ValueError(
-            f"method {record.name!r} can neither include nor exclude columns; these can: {able}."
-        )
+        raise ValueError(cannot_know(record))
     rank = max(number_of_anchors(matrix, shared), len(known.include)) if isinstance(r, str) else r
     if given.columns is not None:
         options = given.columns.used_options(options)
@@ -121,6 +118,12 @@ def select(
             shared["normalize"] = options["normalize"]
         sel = refined(matrix, sel, known, **shared)
     return sel if given.columns is None else sel.among(given.columns)
+
+
+def cannot_know(record: Method) -> str:
+    """Return what to say of a method that can neither include nor exclude columns."""
+    able = ", ".join(name for name, each in METHODS.items() if each.takes_known)
+    return f"method {record.name!r} can neither include nor exclude columns; these can: {able}."
 
 
 def number_of_anchors(matrix: Matrix, options: dict[str, Any]) -> int:

@@ -10,6 +10,7 @@ from sepnmf.cli import _options as opt
 from sepnmf.cli import _work as work
 from sepnmf.cli import _writing as writing
 from sepnmf.cli._app import UserError, app, command_line, print_line, show_json, show_table, versions
+from sepnmf.cli._known import Asked
 from sepnmf.cli._options import Axis, Scale, Sign
 from sepnmf.cli._progress import stage
 from sepnmf.cli._result import COUNTED, show, write_page
@@ -28,6 +29,9 @@ def select(
     anchors: opt.Anchors,
     method: opt.Method = "auto",
     set_: opt.Set = None,
+    include: opt.Include = None,
+    exclude: opt.Exclude = None,
+    labels: opt.Labels = None,
     axis: opt.Along = Axis.columns,
     normalize: opt.Normalize = Scale.none,
     negative: opt.Negative = Sign.error,
@@ -50,14 +54,15 @@ def select(
     """
     mask = reading.get("mask")
     image_shape = None if picture is None else work.parse_shape(picture, "--picture")
-    options = work.method_options(set_)
-    work.check_request(file, anchors, method, options, memory=memory, dask=dask, others=[mask])
-    work.check_stability(stability, method)
+    options, asked = work.method_options(set_), Asked.of(include, exclude, labels)
+    work.check_request(file, anchors, method, options, asked, memory=memory, dask=dask, others=[mask])
+    work.check_stability(stability, method, asked)
     with writing.new_folder(file, out, "anchors", SELECT, mask) as folder, cluster.connected(dask, memory):
         data = work.load(file, axis=axis, memory=memory, in_parts=dask is not None, **reading)
         data, M = work.matrix_of(data, negative, anchors)
+        data, known = asked.columns(data, M)
         sel, fit, reason = work.find_anchors(
-            M, anchors, method, normalize, seed, options, stability=stability, vertices=vertices
+            M, anchors, method, normalize, seed, options, known, stability=stability, vertices=vertices
         )
         data = work.with_vertices_noted(work.with_reason(data, reason), vertices)
         content = writing.record(
@@ -69,6 +74,7 @@ def select(
             vertices=vertices,
             seed=seed,
             options=options,
+            **known,
         )
         paths = [
             *writing.write_anchors(folder, data, sel, content),
@@ -77,7 +83,8 @@ def select(
         ]
         if report:
             W = work.anchor_columns(M, sel, vertices)
-            paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, anchor_images=image_shape))
+            more: dict[str, Any] = {"anchor_images": image_shape}
+            paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, known, **more))
     show(data, sel, content, paths, as_json)
 
 
@@ -88,6 +95,9 @@ def unmix(
     anchors: opt.Anchors,
     method: opt.Method = "auto",
     set_: opt.Set = None,
+    include: opt.Include = None,
+    exclude: opt.Exclude = None,
+    labels: opt.Labels = None,
     normalize: opt.Normalize = Scale.none,
     negative: opt.Negative = Sign.error,
     sum_to_one: opt.SumToOne = False,
@@ -109,8 +119,10 @@ def unmix(
     as endmembers.csv with --vertices), and the abundances as PNG and as a cube in the format of the image.
     """
     mask, options = reading.get("mask"), work.method_options(set_)
-    work.check_request(file, anchors, method, options, memory=memory, dask=dask, pictures=True, others=[mask])
-    work.check_stability(stability, method)
+    asked = Asked.of(include, exclude, labels)
+    files: dict[str, Any] = {"memory": memory, "dask": dask, "others": [mask]}
+    work.check_request(file, anchors, method, options, asked, pictures=True, **files)
+    work.check_stability(stability, method, asked)
     with writing.new_folder(file, out, "unmixed", UNMIX, mask) as folder, cluster.connected(dask, memory):
         import numpy as np
 
@@ -126,13 +138,14 @@ def unmix(
                 "with --shape LINESxSAMPLES."
             )
         data, M = work.matrix_of(data, negative, anchors)
+        data, known = asked.columns(data, M)
         how: dict[str, Any] = {"sum_to_one": sum_to_one, "stability": stability, "vertices": vertices}
-        sel, fit, reason = work.find_anchors(M, anchors, method, normalize, seed, options, **how)
+        sel, fit, reason = work.find_anchors(M, anchors, method, normalize, seed, options, known, **how)
         data = work.with_vertices_noted(work.with_reason(data, reason), vertices)
         W = work.anchor_columns(M, sel, vertices)
         with stage("computing abundances"):
             H: Any = nnls(W, M, sum_to_one=sum_to_one)
-        labels = data.column_labels(sel.anchors)
+        names = data.column_labels(sel.anchors)
         content = writing.record(
             data,
             sel,
@@ -142,14 +155,15 @@ def unmix(
             vertices=vertices,
             seed=seed,
             options=options,
+            **known,
         )
         paths = [
             *writing.write_anchors(folder, data, sel, content),
-            writing.write_columns(folder / "endmembers.csv", data, W, labels),
+            writing.write_columns(folder / "endmembers.csv", data, W, names),
             *writing.write_vertices(folder, data, sel),
         ]
         with stage("writing abundances"):
-            cube = write_cube(folder / "abundances", H.astype(np.float32) if M.lazy else H, data, labels)
+            cube = write_cube(folder / "abundances", H.astype(np.float32) if M.lazy else H, data, names)
             # Lazy weights are computed once, while they are written; the maps are read from that file.
             shown = read_maps(cube, thinning(data.require_image())) if M.lazy else maps(data, H)
         with stage("computing the residual of each pixel"):
@@ -157,14 +171,14 @@ def unmix(
         with stage("drawing maps"):
             paths += [
                 cube,
-                pictures.draw_maps(folder / "abundances.png", shown, labels),
-                pictures.draw_dominant(folder / "dominant.png", shown, labels),
+                pictures.draw_maps(folder / "abundances.png", shown, names),
+                pictures.draw_dominant(folder / "dominant.png", shown, names),
                 pictures.draw_residual(folder / "residual.png", residual),
-                pictures.draw_spectra(folder / "endmembers.png", data, W, labels),
+                pictures.draw_spectra(folder / "endmembers.png", data, W, names),
             ]
         if report:
             more: dict[str, Any] = {"maps": shown, "residual_map": residual, "sum_to_one": sum_to_one}
-            paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, **more))
+            paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, known, **more))
     show(data, sel, content, paths, as_json)
 
 
@@ -174,6 +188,9 @@ def compare(
     file: opt.File,
     anchors: opt.Anchors,
     methods: opt.Methods = None,
+    include: opt.Include = None,
+    exclude: opt.Exclude = None,
+    labels: opt.Labels = None,
     axis: opt.Along = Axis.columns,
     normalize: opt.Normalize = Scale.none,
     negative: opt.Negative = Sign.error,
@@ -188,6 +205,7 @@ def compare(
     A method that refuses the data is listed with the reason. Writes comparison.csv and comparison.json.
     """
     mask = reading.get("mask")
+    asked = Asked.of(include, exclude, labels)
     work.check_request(file, anchors, others=[mask])
     from sepnmf._overview import choose
     from sepnmf.matrix import is_lazy
@@ -199,8 +217,9 @@ def compare(
         if is_lazy(data.M):
             raise UserError(f"{file.name} is too large for a comparison: use sepnmf select.")
         data, M = work.matrix_of(data, negative, anchors)
-        r, _ = work.number_of_anchors(M, anchors, seed)
-        rows = work.compare_methods(data, M, r, chosen, normalize, seed)
+        data, known = asked.columns(data, M)
+        r, _ = work.number_of_anchors(M, anchors, seed, len(known["include"]))
+        rows = work.compare_methods(data, M, r, chosen, normalize, seed, known)
         rows.sort(key=lambda row: (row["fit"] is None, -(row["fit"] or 0.0)))
         content = {
             "file": str(data.file),
@@ -209,6 +228,7 @@ def compare(
             "warnings": list(data.warnings),
             "counted_from": writing.counted_from(data),
             "methods": rows,
+            **known,
             "command": command_line(),
             "versions": versions(),
         }
@@ -224,9 +244,11 @@ def compare(
         best = next((row for row in rows if row["fit"] is not None), None)
         if report and best is not None:
             with stage(f"selecting anchors ({best['method']})"):
-                sel = choose(M.normalised(normalize.value), r, best["method"], random_state=seed)
-            W = work.anchor_columns(M, sel)
-            paths.append(write_page(folder, data, M, sel, W, best["fit"], normalize, seed, comparison=rows))
+                scaled = M.normalised(normalize.value)
+                sel = choose(scaled, r, best["method"], random_state=seed, **known)
+            W, fit = work.anchor_columns(M, sel), best["fit"]
+            more: dict[str, Any] = {"comparison": rows}
+            paths.append(write_page(folder, data, M, sel, W, fit, normalize, seed, known, **more))
     if as_json:
         show_json(content)
         return

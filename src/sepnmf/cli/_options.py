@@ -91,6 +91,14 @@ ORDER_HELP = (
     "Order of the pixels with --shape: C, line by line, or F, sample by sample, as in MATLAB; by default F "
     "for .mat files and C for others."
 )
+INCLUDE_HELP = (
+    "Columns that are anchors, with commas between them: indices, names, or line:sample of an image, e.g. "
+    "12,asphalt,40:7. Numbers are indices, counted from 0; a name with a comma is put in quotation marks."
+)
+EXCLUDE_HELP = "Columns that are no anchors, as for --include; they are still to be explained."
+ANCHOR_LABELS_HELP = "What you call the columns of --include, in their order, e.g. soil,tree,water."
+INCLUDED_WORDS_HELP = "Words that are anchor words, with commas between them."
+EXCLUDED_WORDS_HELP = "Words that are no anchor words, with commas between them."
 SHAPE_HELP = "Shape of the image if the columns of the matrix are its pixels, e.g. 95x95."
 PICTURE_HELP = "Shape of the images in the report if each column is an image."
 STABILITY_HELP = (
@@ -137,6 +145,11 @@ Normalize = Annotated[Scale, typer.Option("--normalize", help=NORMALIZE_HELP)]
 Negative = Annotated[
     Sign, typer.Option("--negative", help="Refuse negative entries, set them to zero, or keep them.")
 ]
+Include = Annotated[str | None, unset("--include", metavar="COLUMNS", help=INCLUDE_HELP)]
+Exclude = Annotated[str | None, unset("--exclude", metavar="COLUMNS", help=EXCLUDE_HELP)]
+Labels = Annotated[str | None, unset("--labels", metavar="NAMES", help=ANCHOR_LABELS_HELP)]
+IncludedWords = Annotated[str | None, unset("--include", metavar="WORDS", help=INCLUDED_WORDS_HELP)]
+ExcludedWords = Annotated[str | None, unset("--exclude", metavar="WORDS", help=EXCLUDED_WORDS_HELP)]
 Variable = Annotated[str | None, unset("--variable", metavar="NAME", help=VARIABLE_HELP)]
 Header = Annotated[bool | None, unset("--header/--no-header", help=NAMES_HELP.format("line"))]
 Index = Annotated[bool | None, unset("--index/--no-index", help=NAMES_HELP.format("column"))]

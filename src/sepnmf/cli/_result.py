@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from sepnmf.cli import _work as work
 from sepnmf.cli._app import command_line, print_line, show_json, show_table, versions
+from sepnmf.cli._known import KnownColumns
 from sepnmf.cli._options import Scale
 from sepnmf.cli._progress import stage
 
@@ -71,6 +72,7 @@ def write_page(
     fit: float,
     normalize: Scale,
     seed: int,
+    known: KnownColumns,
     *,
     sum_to_one: bool = False,
     **more: Any,
@@ -86,9 +88,12 @@ def write_page(
             more["maps"] = overview.maps_from(data, M, W, sum_to_one)
     if "comparison" not in more and not M.lazy and M.shape[0] * M.shape[1] <= SMALL_MATRIX:
         omitted = ("auto", sel.method)
-        fast = [name for name in ready_methods() if METHODS[name].quick_up_to is None and name not in omitted]
+        quick = [name for name in ready_methods() if METHODS[name].quick_up_to is None]
+        fast = [name for name in quick if name not in omitted]
+        if any(known.values()):
+            fast = [name for name in fast if METHODS[name].takes_known]
         r = len(labels)
-        others = work.compare_methods(data, M, r, fast, normalize, seed, sum_to_one=sum_to_one)
+        others = work.compare_methods(data, M, r, fast, normalize, seed, known, sum_to_one=sum_to_one)
         own = {"method": sel.method, "anchors": list(labels), "fit": fit, "seconds": sel.seconds}
         more["comparison"] = [own | {"status": sel.status, "failure": None}, *others]
     with stage("writing report.html"):

@@ -9,6 +9,7 @@ from sepnmf.cli import _work as work
 from sepnmf.cli import _writing as writing
 from sepnmf.cli._app import UserError, app, print_error
 from sepnmf.cli._commands import ANCHORS
+from sepnmf.cli._known import Asked
 from sepnmf.cli._options import Scale, Sign
 from sepnmf.cli._progress import stage
 from sepnmf.cli._result import show, write_page
@@ -60,6 +61,8 @@ def topics(
     stop_words: opt.StopWords = None,
     method: opt.Method = "auto",
     set_: opt.Set = None,
+    include: opt.IncludedWords = None,
+    exclude: opt.ExcludedWords = None,
     words: opt.Words = 10,
     variable: opt.Variable = None,
     names: opt.Names = None,
@@ -80,12 +83,12 @@ def topics(
     """
     from sepnmf.text import Cooccurrence, document_topics, topic_words
 
-    options = work.method_options(set_)
+    options, asked = work.method_options(set_), Asked.of(include, exclude)
     if method == "auto":  # co-occurrences have misfit, and the rows of a projection no noise of their own
         options = {"noise": "none"} | options
     limits = {"min_df": parse_limit(min_df, "--min-df"), "max_df": parse_limit(max_df, "--max-df")}
     listed = None if stop_words in (None, "english", "none") else Path(str(stop_words))
-    work.check_request(file, anchors, method, options, others=[vocabulary, listed])
+    work.check_request(file, anchors, method, options, asked, others=[vocabulary, listed])
     source = file if file.name else file.resolve()  # "." has no name
     with writing.new_folder(source, out, "topics", TOPICS, vocabulary, listed) as folder:
         read = {"variable": variable, "names": names, "row_names": row_names}
@@ -95,9 +98,10 @@ def topics(
         together = Cooccurrence.of(counts)
         data, is_exact = with_cooccurrences(data, together, seed)
         data, M = work.matrix_of(data, Sign.error, anchors)
+        data, known = asked.columns(data, M, are_words=True)
         if anchors == "auto":
             print_error(NUMBER_OF_TOPICS)
-        sel, fit, reason = work.find_anchors(M, anchors, method, Scale.none, seed, options)
+        sel, fit, reason = work.find_anchors(M, anchors, method, Scale.none, seed, options, known)
         data = work.with_reason(data, f"{NUMBER_OF_TOPICS} {reason}" if reason else "")
         with stage("computing topics"):
             shares = topic_words(data.M if is_exact else together, sel.anchors)
@@ -108,7 +112,7 @@ def topics(
         ]
         labels = corpus.data.row_names or [f"row {i}" for i in range(counts.shape[0])]
         documents = [[(labels[i], share) for i, share in top] for top in best]
-        content = writing.record(data, sel, fit, seed=seed, options=options, rows=len(vocab))
+        content = writing.record(data, sel, fit, seed=seed, options=options, rows=len(vocab), **known)
         content["topics"] = [
             {
                 "anchor": anchor,
@@ -123,7 +127,7 @@ def topics(
             more: dict[str, Any] = {"topics": found, "documents": documents}
             if not is_exact:
                 more["comparison"] = []  # the methods of few columns would take longer than auto
-            paths.append(write_page(folder, data, M, sel, W, fit, Scale.none, seed, **more))
+            paths.append(write_page(folder, data, M, sel, W, fit, Scale.none, seed, known, **more))
     head = {"": "right", "anchor word": "left", "top words": "left"}
     lines = [[str(k), anchor, ", ".join(word for word, _ in top)] for k, (anchor, top) in enumerate(found, 1)]
     show(data, sel, content, paths, as_json, head, lines)

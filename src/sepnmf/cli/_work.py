@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sepnmf.cli._app import UserError, print_error
 from sepnmf.cli._cluster import LOCAL
+from sepnmf.cli._known import Asked, KnownColumns
 from sepnmf.cli._options import Axis, Corners, Scale, Sign
 from sepnmf.cli._progress import stage, watched
 
@@ -128,6 +129,7 @@ def check_request(
     anchors: str,
     method: str | None = None,
     options: dict[str, Any] | None = None,
+    asked: Asked | None = None,
     *,
     memory: str | None = None,
     dask: str | None = None,
@@ -151,9 +153,12 @@ def check_request(
 
         pyplot()
     if method is not None:
-        from sepnmf.registry import find_method
+        from sepnmf.registry import cannot_know, find_method
 
-        find_method(method, "--method").check_options(options or {})
+        record = find_method(method, "--method")
+        record.check_options(options or {})
+        if asked and not record.takes_known:
+            raise UserError(cannot_know(record))
 
 
 def check_anchors(text: str) -> int | None:
@@ -165,8 +170,11 @@ def check_anchors(text: str) -> int | None:
     return int(text)
 
 
-def number_of_anchors(matrix: "Matrix", text: str, seed: int) -> tuple[int, str]:
-    """Return the given number of anchors; for "auto", estimate it, print the reason and return it too."""
+def number_of_anchors(matrix: "Matrix", text: str, seed: int, least: int = 0) -> tuple[int, str]:
+    """Return the given number of anchors; for "auto", estimate it, print the reason and return it too.
+
+    An estimate below the number of included columns, `least`, is replaced by this.
+    """
     given = check_anchors(text)
     if given is not None:
         return given, ""
@@ -175,10 +183,13 @@ def number_of_anchors(matrix: "Matrix", text: str, seed: int) -> tuple[int, str]
 
     with stage("estimating the number of anchors"):
         estimate = with_measured(estimate_rank(matrix, random_state=seed), matrix, seed)
-    more = "" if estimate.certain else f" {estimate.low} is used; -r sets another number."
+    r = max(estimate.low, least)
+    more = "" if estimate.certain else f" {r} is used; -r sets another number."
+    if r > estimate.low:
+        more = f" {r} is used, the number of columns that are included."
     reason = f"{estimate.explanation}{more}"
     print_error(reason)
-    return estimate.low, reason
+    return r, reason
 
 
 def find_anchors(
@@ -188,6 +199,7 @@ def find_anchors(
     normalize: Scale,
     seed: int,
     options: dict[str, Any],
+    known: KnownColumns,
     *,
     sum_to_one: bool = False,
     stability: bool = False,
@@ -195,19 +207,20 @@ def find_anchors(
 ) -> tuple["Selection", float, str]:
     """Select anchors; return the selection, its fit, with weights that sum to one if asked for, and a reason.
 
-    The reason says why there are so many anchors; it is empty if their number was given. With `stability`,
+    `known` are columns that are anchors, and columns that are not. The reason says why there are so many
+    anchors; it is empty if their number was given. With `stability`,
     the selection says how often each anchor comes back. With `vertices`, it has these, and the fit is theirs.
     """
     from sepnmf._overview import choose, fit_of
     from sepnmf.metrics import rae
     from sepnmf.registry import find_method
 
-    r, reason = number_of_anchors(matrix, anchors, seed)
+    r, reason = number_of_anchors(matrix, anchors, seed, len(known["include"]))
     record = find_method(method, "--method")
     with watched(record, options) as watching:
         seeds = watching.pop("random_state", seed) if "random_state" in record.options else seed
         scaled = matrix.normalised(normalize.value)
-        sel = choose(scaled, r, record.name, random_state=seeds, **watching)
+        sel = choose(scaled, r, record.name, random_state=seeds, **(watching | known))
     if stability:
         sel = with_stability(scaled, sel, seed, options)
     if sel.vertices is not None and normalize is Scale.l1:  # back to the scale of the file
@@ -249,10 +262,12 @@ def with_vertices_noted(data: "Data", kind: Corners | None) -> "Data":
     return replace(data, assumptions=(*data.assumptions, sentence))
 
 
-def check_stability(asked: bool, method: str) -> None:
-    """Refuse --stability for another method than auto."""
-    if asked and method != "auto":
+def check_stability(stability: bool, method: str, asked: Asked) -> None:
+    """Refuse --stability for another method than auto, and with columns that are included or excluded."""
+    if stability and method != "auto":
         raise UserError(f"--stability is for --method auto, got {method!r}.")
+    if stability and asked:
+        raise UserError("--stability draws all anchors again: omit it, or --include and --exclude.")
 
 
 def with_stability(matrix: "Matrix", sel: "Selection", seed: int, options: dict[str, Any]) -> "Selection":
@@ -284,6 +299,7 @@ def compare_methods(
     names: list[str] | None,
     normalize: Scale,
     seed: int,
+    known: KnownColumns,
     *,
     sum_to_one: bool = False,
 ) -> list[dict[str, Any]]:
@@ -298,6 +314,7 @@ def compare_methods(
             scale=normalize is Scale.l1,
             sum_to_one=sum_to_one,
             random_state=seed,
+            known=known,
             label=data.column_label,
             on_progress=lambda name, done, total: update(completed=done, total=total, now=name),
         )

@@ -1,5 +1,6 @@
 """The class `Data`: a matrix from a file, with what the file says about its rows and columns."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -62,6 +63,8 @@ class Data:
         Coordinate reference system as WKT; empty if there is none.
     transform : tuple of six floats or None
         Affine map from sample and line to coordinates, in the order a, b, c, d, e, f of the package affine.
+    labels : dict of int to str
+        What the user calls columns, in place of their names in the file; empty if these are to be used.
     scaling : Scaling or None
         Scale factor and offset that `read` has yet to apply; None in what `read` returns.
     """
@@ -88,6 +91,7 @@ class Data:
     wavelength_unit: str = field(default="", repr=False)
     crs_wkt: str = field(default="", repr=False)
     transform: tuple[float, ...] | None = field(default=None, repr=False)
+    labels: Mapping[int, str] = field(default_factory=dict, repr=False)
     scaling: Scaling | None = field(default=None, repr=False)
 
     def matrix(self, negative: Negative = "error") -> Matrix:
@@ -133,7 +137,9 @@ class Data:
         return int(line), int(sample)
 
     def column_label(self, column: int) -> str:
-        """Return the name of a column, or its position in the image, or its index."""
+        """Return the user's label of a column, its name, its position in the image, or its index."""
+        if column in self.labels:
+            return self.labels[column]
         if self.column_names:
             return self.column_names[column]
         if self.image_shape is not None:
@@ -154,6 +160,7 @@ class Data:
             wavelengths=(),
             image_shape=None,
             undeclared=(),
+            labels={},
             mask=self.row_mask,
             row_mask=self.mask,
         )

@@ -27,6 +27,7 @@ from sepnmf.matrix._held import Ranked as Ranked
 from sepnmf.matrix._known import NONE_KNOWN as NONE_KNOWN
 from sepnmf.matrix._known import Known as Known
 from sepnmf.matrix._known import check_counts as check_counts
+from sepnmf.matrix._known import column_indices as column_indices
 from sepnmf.matrix._known import known_columns as known_columns
 from sepnmf.matrix._lazy import is_lazy as is_lazy
 from sepnmf.matrix._lazy import lazy_array as lazy_array

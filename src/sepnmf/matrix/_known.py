@@ -48,7 +48,7 @@ def known_columns(given: Matrix, used: Matrix, include: WhichColumns, exclude: W
     `given` has the columns as the caller knows them: integers are their indices, strings their names. `used`
     has those that are used.
     """
-    included, excluded = resolved(given, "include", include), resolved(given, "exclude", exclude)
+    included, excluded = column_indices(given, "include", include), column_indices(given, "exclude", exclude)
     both = np.intersect1d(included, excluded)
     if both.size:
         raise ValueError(f"Column {both[0]} is in include and in exclude: leave it in one of them.")
@@ -77,7 +77,7 @@ def check_counts(known: Known, r: int, n: int) -> None:
         )
 
 
-def resolved(matrix: Matrix, name: str, which: Any) -> Ints:
+def column_indices(matrix: Matrix, name: str, which: Any) -> Ints:
     """Return distinct indices of the caller's columns from indices and names; `name` is the argument's."""
     if isinstance(which, str | bytes) or not isinstance(which, Collection) or getattr(which, "ndim", 1) != 1:
         raise ValueError(f"{name} must be a list of column indices or names, got {shown(which)}.")
