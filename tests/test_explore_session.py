@@ -7,6 +7,7 @@ from scipy import sparse
 
 from sepnmf import metrics, nnls, select
 from sepnmf.explorer._session import BY_HAND, Session
+from sepnmf.io import read
 
 LINES, SAMPLES, BANDS, R = 12, 10, 20, 3
 
@@ -329,6 +330,18 @@ def test_options_of_files_are_refused_for_data_in_memory():
         Session.open(mixtures(), R, shape=(LINES, SAMPLES))
     with pytest.raises(ValueError, match="axis is for files"):
         Session.open(mixtures(), R, axis="rows")
+
+
+def test_data_that_were_read_and_sparse_pixels_are_explored(tmp_path):
+    M = np.where(mixtures() > 0.3, mixtures(), 0)
+    sparse.save_npz(tmp_path / "pixels.npz", sparse.csc_array(M))
+    data = read(tmp_path / "pixels.npz", shape=(LINES, SAMPLES), order="C")
+    session = Session.open(data, R, method="spa")
+    assert session.image_shape == (LINES, SAMPLES)
+    np.testing.assert_allclose(session.overview().grey, M.mean(axis=0).reshape(LINES, SAMPLES))
+    assert session.overview().rgb.shape == (LINES, SAMPLES, 3)
+    with pytest.raises(ValueError, match="A Matrix cannot be explored"):
+        Session.open(data.matrix(), R)
 
 
 def test_progress_is_told_and_stops_a_method():

@@ -9,7 +9,7 @@ import numpy as np
 from sepnmf._overview import thinning
 from sepnmf._typing import Bools, Floats, Ints
 from sepnmf.io import Data
-from sepnmf.matrix import SMALL, InMemory, Matrix
+from sepnmf.matrix import SMALL, Dense, InMemory, Matrix
 
 COLOURS_AT = (650.0, 550.0, 450.0)  # nanometres of red, green and blue
 NANOMETRES = ("nm", "nanometer", "nanometers", "nanometre", "nanometres")
@@ -83,12 +83,18 @@ class Shown:
         return cls(columns, known, shape, data.image_order, step)
 
     def held(self, matrix: Matrix) -> InMemory:
-        """Return the columns that are shown and have data, in float64, and in the floating-point range."""
+        """Return the columns that are shown and have data, in float64, and in the floating-point range.
+
+        Pixels, and columns of lazy data, are so few that they are dense.
+        """
         columns = self.columns[self.known]
         part = matrix.bare()
         if len(columns) < matrix.shape[1]:
             part = matrix.part(matrix.positions(columns))
-        return part.in_memory().in_floats(np.dtype(np.float64)).in_range()
+        found = part.in_memory()
+        if self.shape is not None or matrix.lazy:
+            found = Dense(found.toarray(), found.scale)
+        return found.in_floats(np.dtype(np.float64)).in_range()
 
     def spread(self, values: Floats) -> Floats:
         """Return values of the columns that have data, along the last axis, with NaN for the others."""

@@ -66,7 +66,8 @@ class Session(Explored):
         Parameters
         ----------
         source : path or matrix_like of shape (m, n)
-            A file that `sepnmf.io.read` reads, or any container that `sepnmf.select` takes.
+            A file that `sepnmf.io.read` reads, the data that it returns, or any container that
+            `sepnmf.select` takes.
         r : int, optional
             Number of anchors; by default it is estimated.
         method : str, default "auto"

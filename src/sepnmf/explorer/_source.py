@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from sepnmf._typing import Bools, Floats, Ints
 from sepnmf._validation import check_choice, check_count
@@ -24,7 +23,7 @@ class Source:
     data : Data
         The data; for a matrix in memory, `data.file` is only a name.
     is_file : bool
-        Whether they come from a file.
+        Whether they are read from a file here.
     negative, axis, reading : object
         How the file was read: options of the command line.
     matrix : Matrix
@@ -44,12 +43,14 @@ class Source:
         self.is_file = isinstance(source, str | os.PathLike)
         if isinstance(source, str | os.PathLike):
             self.data = read_data(Path(source), axis, self.reading)
+        elif isinstance(source, Matrix):
+            raise ValueError("A Matrix cannot be explored: pass what it was made of.")
         elif self.reading or axis != "columns":
             raise ValueError(
                 f"{[*self.reading, 'axis'][0]} is for files, and the data are in memory: omit it."
             )
         else:
-            self.data = data_of(source)
+            self.data = source if isinstance(source, Data) else data_of(source)
         self.matrix: Matrix = self.data.matrix(negative)
         self.shown = Shown.of(self.data, self.matrix)
         self.held: InMemory = self.shown.held(self.matrix)
@@ -94,10 +95,9 @@ class Source:
         columns, matrix = self.shown.columns[self.shown.known], self.held
         others = np.setdiff1d(wanted, columns)
         if others.size:
-            more: Any = np.stack([self.column(int(j)) / self.held.scale for j in others], axis=1)
-            join: Any = sparse.hstack if sparse.issparse(matrix.array) else np.hstack
+            more = [self.column(int(j)) / self.held.scale for j in others]
             columns = np.append(columns, others)
-            matrix = matrix.with_values(lambda values: join([values, more]))
+            matrix = matrix.with_values(lambda values: np.column_stack([values, *more]))
         kept = np.flatnonzero(used[columns])
         if len(kept) == len(columns):
             return columns, matrix
