@@ -18,6 +18,8 @@ ROOT = Path(sepnmf.__file__).parent
 ROOMS = [
     "_kernels",
     "_typing",
+    "_markup",
+    "_display",
     "_validation",
     "_parallel",
     "matrix",
@@ -37,6 +39,7 @@ ROOMS = [
     "io",
     "_overview",
     "report",
+    "explorer",
     "cli",
     "__main__",
 ]

@@ -18,7 +18,7 @@ import pytest
 from sepnmf.io._data import Data
 from sepnmf.report import Contents, render, write_report
 from sepnmf.report._figures import BINS, LONGEST, thinned, top_rows
-from sepnmf.report._markup import asset, data_block, element
+from sepnmf._markup import asset, data_block, element
 from sepnmf.report._pictures import place_labels
 from sepnmf.report._png import colours, levels, png
 from sepnmf.report._values import plain, shown

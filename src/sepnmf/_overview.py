@@ -14,7 +14,7 @@ from sepnmf.io._axes import ASSUMED
 from sepnmf.io._data import Data
 from sepnmf.io._nodata import as_text, option_for
 from sepnmf.least_squares import Atoms, checked_unexplained, nnls, squared_misfits
-from sepnmf.matrix import SMALL, Matrix, MatrixLike, Part, as_matrix, concatenated
+from sepnmf.matrix import SMALL, InMemory, Matrix, MatrixLike, Part, as_matrix, concatenated
 from sepnmf.matrix._reducers import PerColumn
 from sepnmf.registry import find_method, ready_methods, select
 from sepnmf.selection import Selection
@@ -143,16 +143,20 @@ def curve_of_residuals(
     It is what `fit_of` leaves of 1, on a random sample of the columns, so few that these are not averaged.
     None if all columns are zero; it ends early if fewer columns explain everything.
     """
-    matrix = as_matrix(M, "allow").with_few_rows()
-    m, n = matrix.shape
-    count = min(SAMPLE, n, max(SMALL // m, 1))
-    columns = np.sort(np.random.default_rng(random_state).choice(n, count, replace=False))
-    part = matrix if count == n else matrix.part(columns)
     try:
-        squares = residual_curve(part.in_memory(), min(most, m, count), random_state, None)
+        squares = residual_curve(sampled(as_matrix(M, "allow"), random_state), most, random_state, None)
     except ValueError:  # all columns are zero
         return None
     return {"r": np.arange(1.0, len(squares) + 1), "unexplained": np.sqrt(squares)}
+
+
+def sampled(matrix: Matrix, random_state: int) -> InMemory:
+    """Return a random sample of the columns, so few that `residual_curve` does not average them."""
+    few = matrix.with_few_rows()
+    m, n = few.shape
+    count = min(SAMPLE, n, max(SMALL // m, 1))
+    columns = np.sort(np.random.default_rng(random_state).choice(n, count, replace=False))
+    return (few if count == n else few.part(columns)).in_memory()
 
 
 def with_measured(estimate: RankEstimate, M: MatrixLike, random_state: int = 0) -> RankEstimate:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
+from sepnmf._display import as_html, bar_chart, plot_history, plot_scores, table
 from sepnmf._typing import Floats, Ints
 from sepnmf.matrix import Columns, take_columns
 
@@ -134,6 +135,56 @@ class Selection:
             shape=(columns.count, len(columns.kept)),
         )
         return place @ self.X @ place.T
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the score of every column, with the anchors marked by their names or indices.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        labels = list(map(str, self.anchors.tolist())) if self.names is None else self.names
+        return plot_scores(ax, self.scores, self.anchors, labels)
+
+    def plot_history(self, ax: Any = None) -> Any:
+        """Draw the numbers that the method recorded in each iteration.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueError
+            If the method does not iterate.
+        """
+        return plot_history(ax, self.method or "The method", self.history)
+
+    def _repr_html_(self) -> str:
+        """Return the anchors as a table, and a chart of the scores, for a notebook."""
+        columns: dict[str, Sequence[Any]] = {"": range(1, len(self.anchors) + 1)}
+        columns["column"] = self.anchors.tolist()
+        if self.names is not None:
+            columns["name"] = self.names
+        columns["score"] = self.scores[self.anchors].tolist()
+        if self.stability is not None:
+            columns["stability"] = self.stability.tolist()
+        rows = list(zip(*columns.values(), strict=True))
+        count = f"{len(rows)} anchor{'s' if len(rows) > 1 else ''} of {len(self.scores):,} columns"
+        title = f"{count} ({self.method}, {self.status}, {self.seconds:.3g} s)"
+        chart = bar_chart(self.scores, self.anchors, "Scores of all columns; those of the anchors in blue.")
+        note = "sepnmf.metrics.rae(M, selection.anchors) is their fit."
+        return as_html(title, [table(list(columns), rows), chart], [note])
 
     def __repr__(self) -> str:
         names = "" if self.names is None else f"names={shortened(self.names)}, "

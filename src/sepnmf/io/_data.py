@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sepnmf._typing import Bools, Floats, Ints
+from sepnmf._typing import Bools, Ints
 from sepnmf._validation import Remedy
 from sepnmf.io._scaling import Scaling
 from sepnmf.matrix import Matrix, Negative, as_matrix, container_of
@@ -127,7 +127,7 @@ class Data:
             raise ValueError(f"{self.file.name} contains no image: its columns are not pixels.")
         return self.image_shape
 
-    def picture(self, values: Floats) -> Floats:
+    def picture(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return one value per pixel as an image of lines × samples."""
         return np.reshape(values, self.require_image(), order=self.image_order)
 

@@ -1,8 +1,10 @@
 """Nonnegative weights H of given columns W, with M ≈ WH, and what they leave unexplained."""
 
 # Public names are in `__all__`; the others are for the rest of the library.
+from sepnmf.least_squares._solvers import BITS as BITS
 from sepnmf.least_squares._solvers import cone_weights as cone_weights
 from sepnmf.least_squares._solvers import hull_weights as hull_weights
+from sepnmf.least_squares._solvers import weights_from_products as weights_from_products
 from sepnmf.least_squares._unexplained import Unexplained as Unexplained
 from sepnmf.least_squares._unexplained import checked_unexplained as checked_unexplained
 from sepnmf.least_squares._unexplained import explained_share as explained_share

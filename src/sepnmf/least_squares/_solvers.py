@@ -39,7 +39,7 @@ def cone_weights(atoms: Floats, C: Floats) -> Floats:
     H = np.zeros((n, r))
     undecided = np.arange(n)
     if condition <= INVERTIBLE and r <= BITS:
-        sets, unfinished = pivoted(atoms, C, H)
+        sets, unfinished = pivoted(atoms @ atoms.T, C @ atoms.T, np.linalg.norm(C, axis=1), H)
         if condition <= WELL_CONDITIONED:
             undecided = unfinished
         H[undecided] = sets[undecided, None] >> np.arange(r) & 1
@@ -51,11 +51,13 @@ def cone_weights(atoms: Floats, C: Floats) -> Floats:
     return H
 
 
-def pivoted(atoms: Floats, C: Floats, H: Floats) -> tuple[Ints, Ints]:
-    """Write the rows that pivoting finishes into H; return all passive sets, and the rows left over."""
+def pivoted(G: Floats, B: Floats, sizes: Floats, H: Floats) -> tuple[Ints, Ints]:
+    """Write the rows that pivoting finishes into H; return all passive sets, and the rows left over.
+
+    G has the inner products of atoms of length one, B those of the vectors with the atoms, and `sizes` the
+    lengths of the vectors.
+    """
     n, r = H.shape
-    G, B = atoms @ atoms.T, C @ atoms.T
-    sizes = np.linalg.norm(C, axis=1)
     sets, order = np.full(n, 2**r - 1), np.arange(n)
     for _ in range(ROUNDS):
         order = order[: pivoting.pivot(G, B, sizes, 10 * r * EPS, order, sets, H, WIDTH)]
@@ -63,6 +65,20 @@ def pivoted(atoms: Floats, C: Floats, H: Floats) -> tuple[Ints, Ints]:
             break
         order = order[grouped(sets[order])]
     return sets, order
+
+
+def weights_from_products(G: Floats, B: Floats, squares: Floats) -> tuple[Floats, Ints]:
+    """Minimise ‖C − H·atoms‖_F over H ≥ 0 from products alone; return H, and the rows that are not finished.
+
+    G = atoms·atomsᵀ must be positive definite, B = C·atomsᵀ, and `squares` has the squared lengths of the
+    rows of C. The error is about EPS times the square of the condition number of `atoms` (`cone_weights` has
+    none of this size). There are at most `BITS` atoms. Rows that are not finished are zero.
+    """
+    lengths = np.sqrt(np.diag(G))
+    H = np.zeros(B.shape)
+    _, unfinished = pivoted(G / np.outer(lengths, lengths), B / lengths, np.sqrt(squares), H)
+    H /= lengths
+    return H, unfinished
 
 
 def grouped(sets: Ints) -> Ints:

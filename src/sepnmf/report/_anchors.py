@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from sepnmf._markup import Markup, element, group, name
 from sepnmf._overview import dominant
 from sepnmf._typing import Floats
 from sepnmf.io import Data
 from sepnmf.report._contents import Contents, Topics, Weighted
 from sepnmf.report._figures import Axis, Curve, bar_list, cards, line_chart, top_rows
-from sepnmf.report._markup import Markup, element, group, name
 from sepnmf.report._pictures import category_map, gallery, is_stretched, marked_scene, value_map
 from sepnmf.report._tables import bar_cell, head, head_cell, index_cell, row, table, text_cell
 from sepnmf.report._values import baseline, finite_range, shown

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from sepnmf._markup import Markup, data_block, element, group, name
 from sepnmf._typing import Floats, Ints
 from sepnmf.report._contents import Weighted
-from sepnmf.report._markup import Markup, data_block, element, group, name
 from sepnmf.report._tables import bar, head, number_cell, row, table
 from sepnmf.report._values import plain, shown
 

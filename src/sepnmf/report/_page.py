@@ -10,18 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from sepnmf._display import ASIDE
+from sepnmf._markup import Markup, asset, element, group, name
 from sepnmf._overview import doubts
 from sepnmf.io._filling import replacing
 from sepnmf.report._anchors import FEW, anchors, bars_start, maps
 from sepnmf.report._contents import Contents
 from sepnmf.report._figures import Axis, Curve, line_chart
-from sepnmf.report._markup import Markup, asset, element, group, name
 from sepnmf.report._tables import bar_cell, definitions, head, head_cell, number_cell, row, table, text_cell
 from sepnmf.report._values import baseline, shown
 
 Section = tuple[str, str, Markup]  # id, heading, content
-
-ASIDE = {"seconds", "n_inner"}  # quantities of a history that do not describe convergence
 
 ENDED = {"converged": "The method converged.", "done": "The method finished."}
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sepnmf._markup import Markup, element, group, name
 from sepnmf._typing import Floats
-from sepnmf.report._markup import Markup, element, group, name
 from sepnmf.report._png import (
     CATEGORIES,
     MISSING,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sepnmf.report._markup import Markup, element, group, name
+from sepnmf._markup import Markup, element, group, name
 from sepnmf.report._values import shown
 
 

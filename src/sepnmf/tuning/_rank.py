@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sepnmf._descent import noise_variance, squared_spectrum, white_rank
+from sepnmf._display import as_html, line_chart, plot_numbers
 from sepnmf._typing import ArrayLike, Floats, Ints, Seed
 from sepnmf._validation import accepts_rng, check_count
 from sepnmf.least_squares import unexplained
@@ -56,6 +57,41 @@ class RankEstimate:
         first, left = max(self.low - AROUND, 1), self.unexplained()[: self.high + AROUND]
         rows = [f"{r:3}  {share:>11.1%}" for r, share in enumerate(left[first - 1 :], first)][:MOST_SHOWN]
         return "\n".join([self.explanation, *(["  r  unexplained", *rows] if rows else [])])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what 1, 2, … anchors leave unexplained, with a band over the numbers that are estimated.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueError
+            If the data were too few for a curve.
+        """
+        r, left = self.shown_curve()
+        if not r.size:
+            raise ValueError("There is no curve to plot: the data are too few.")
+        return plot_numbers(ax, r, left, (self.low, self.high))
+
+    def _repr_html_(self) -> str:
+        """Return the estimate, why, and a chart of what is unexplained, for a notebook."""
+        number = str(self.low) if self.certain else f"{self.low} to {self.high}"
+        r, left = self.shown_curve()
+        said = "What is unexplained against the number of anchors; the estimate in blue."
+        charts = [line_chart(r, left, (self.low, self.high), said)] if r.size else []
+        return as_html(f"Number of anchors: {number}", charts, [self.explanation, self.evidence])
+
+    def shown_curve(self) -> tuple[Floats, Floats]:
+        """Return numbers of anchors, up to beyond the estimate, and what they leave unexplained."""
+        left = self.unexplained()[: max(self.high + AROUND, MOST_SHOWN)]
+        return np.arange(1.0, len(left) + 1), left
 
     @property
     def explanation(self) -> str:

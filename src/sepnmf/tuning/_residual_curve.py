@@ -1,5 +1,8 @@
 """What the best r columns leave unexplained, against r."""
 
+from collections.abc import Iterator
+from itertools import islice
+
 import numpy as np
 
 from sepnmf._descent import Problem, exchange_anchors
@@ -18,13 +21,17 @@ def residual_curve(data: InMemory, most: int, random_state: Seed, n_jobs: int | 
 
     It ends early where fewer columns explain everything.
     """
+    return np.array(list(islice(least_residuals(data, random_state, n_jobs), most)))
+
+
+def least_residuals(data: InMemory, random_state: Seed, n_jobs: int | None = None) -> Iterator[float]:
+    """Yield the same numbers one by one, for ever larger r."""
     rng = check_generator(random_state)
     C, w = representatives(Problem.prepare(data, 1, "none", rng, n_jobs, "none").choice)
     total = float(w @ np.einsum("ij,ij->j", C, C))
     products, columns = C.T @ C, Dense(C)
-    values: list[float] = []
     last: Ints = np.empty(0, np.intp)
-    for r in range(1, min(most, *C.shape) + 1):
+    for r in range(1, min(C.shape) + 1):
         try:
             starts = list(greedy_starts(C, r, drawn_seed(rng), ("spa", "xray", "snpa")).values())
         except ValueError:
@@ -34,8 +41,7 @@ def residual_curve(data: InMemory, most: int, random_state: Seed, n_jobs: int | 
         answers = [exchange_anchors(columns, columns, s, w, products=products, n_jobs=n_jobs) for s in starts]
         best = min(answers, key=lambda answer: answer.residual)
         last = best.anchors
-        values.append(max(best.residual / total, np.finfo(np.float64).eps))
-    return np.array(values)
+        yield max(best.residual / total, float(np.finfo(np.float64).eps))
 
 
 def representatives(X: Floats) -> tuple[Floats, Floats]:
