@@ -6,9 +6,8 @@ from numpy.typing import NDArray
 from sepnmf._typing import Floats, Ints
 from sepnmf.matrix import NONE_KNOWN, InMemory, Known
 
-DEPENDENT = (
-    1e-6  # of its length: what a column has outside of a span that it is in, to the precision of float32
-)
+# Of the length of a column: what it has at most outside of a span that it is in, to the precision of float32.
+DEPENDENT = 1e-6
 
 
 def affine_view(M: InMemory, r: int, *, method: str) -> Floats:
