@@ -52,6 +52,24 @@ def test_sparse_indices_out_of_range_are_refused_before_scipy_follows_them(kind)
             estimator.fit(damaged(kind))
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+def test_sparse_indices_out_of_range_are_refused_in_chunks(kind):
+    da = pytest.importorskip("dask.array")
+
+    def spoilt(chunk):
+        M = getattr(sparse, f"{kind}_array")(chunk)
+        M.indices[0] = 99_999_999
+        return M
+
+    meta = getattr(sparse, f"{kind}_array")((0, 0), dtype=A.dtype)
+    M = da.from_array(A, chunks=(5, 3)).map_blocks(spoilt, dtype=A.dtype, meta=meta)
+    for call in (sepnmf.spa, sepnmf.select, lambda M, r: sepnmf.nnls(A[:, :r], M).compute()):
+        with pytest.raises(ValueError, match="M is sparse, with indices outside its shape"):
+            call(M, 2)
+    with pytest.raises(ValueError, match="M is sparse, with indices outside its shape"):
+        sepnmf.SeparableNMF(2).fit(M)
+
+
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"])
 def test_sparse_matrices_with_right_indices_are_accepted(kind):
     M = getattr(sparse, f"{kind}_array")(np.kron(A, np.eye(2)))

@@ -7,7 +7,6 @@
 from sepnmf.matrix._as_matrix import MatrixLike, as_matrix
 from sepnmf.matrix._as_matrix import complete_array as complete_array
 from sepnmf.matrix._as_matrix import dense_data as dense_data
-from sepnmf.matrix._checks import refuse_wrong_indices as refuse_wrong_indices
 from sepnmf.matrix._chunked import HELD as HELD
 from sepnmf.matrix._chunked import SMALL as SMALL
 from sepnmf.matrix._chunked import Chunked
@@ -24,6 +23,7 @@ from sepnmf.matrix._dense import exponents as exponents
 from sepnmf.matrix._extremes import Extremes as Extremes
 from sepnmf.matrix._held import Held as Held
 from sepnmf.matrix._held import Ranked as Ranked
+from sepnmf.matrix._indices import refuse_wrong_indices as refuse_wrong_indices
 from sepnmf.matrix._known import NONE_KNOWN as NONE_KNOWN
 from sepnmf.matrix._known import Known as Known
 from sepnmf.matrix._known import check_counts as check_counts

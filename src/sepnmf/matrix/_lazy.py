@@ -4,9 +4,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from sepnmf._validation import check_real, computing_dtype, in_computing_dtype, wrong_dimensions
 from sepnmf.matrix import _stored
+from sepnmf.matrix._indices import checked_indices
 from sepnmf.matrix._stored import Stored, dask_array
 
 
@@ -54,6 +56,8 @@ def checked_lazy_array(M: Any) -> Any:
         raise ValueError("M has chunks of unknown size: call M.compute_chunk_sizes() first.")
     if 0 in array.shape:
         raise ValueError(f"M is empty: its shape is {array.shape}.")
+    if sparse.issparse(array._meta):
+        array = array.map_blocks(checked_indices, dtype=array.dtype, meta=array._meta)
     if array.dtype.itemsize > 8:  # more digits than are computed with
         array = array.map_blocks(in_computing_dtype, dtype=computing_dtype(array.dtype))
     filled = tuple(tuple(size for size in sizes if size) for sizes in array.chunks)
