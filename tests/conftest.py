@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+# The matrices are small and there is a process for every core, so that further threads of BLAS only wait.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 
 @pytest.fixture
 def sepnmf_says(monkeypatch, capsys, tmp_path):

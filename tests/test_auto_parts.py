@@ -1,6 +1,7 @@
 """The steps of `auto`, one at a time."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from scipy.optimize import nnls
 
 from sepnmf._descent import Improved, Problem, VertexModel
 from sepnmf._descent._likelihood import Factored
-from sepnmf._descent._problem import DARK, candidates_of
+from sepnmf._descent._problem import DARK, candidates_of, leading_directions
 from sepnmf.matrix import Dense
 from sepnmf.tuning._answers import Answers
 from sepnmf.tuning._consensus import most_central
@@ -41,6 +42,19 @@ def test_the_most_central_answer_has_the_least_sum_of_angles_to_the_others():
     for shuffled in itertools.permutations(answers):
         assert most_central(X, list(shuffled)).tolist() == [4, 1]
     assert most_central(X, []) is None
+
+
+@pytest.mark.parametrize("shape", [(6, 40), (400, 8), (8, 8)])
+def test_leading_directions_are_singular_vectors_and_need_no_square_of_the_longer_side(shape):
+    X = np.random.default_rng(0).random(shape)
+    tracemalloc.start()
+    found = leading_directions(X, 4)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    wanted = np.linalg.svd(X)[0][:, :4]
+    np.testing.assert_allclose(found @ found.T, wanted @ wanted.T, atol=1e-10)
+    np.testing.assert_allclose(np.abs(np.sum(found * wanted, axis=0)), 1, rtol=1e-10)
+    assert peak < 8 * max(shape) ** 2 + 4096
 
 
 def test_dark_columns_are_no_candidates():

@@ -185,7 +185,7 @@ def table(path):
 
 @pytest.mark.parametrize("method", ["spa", "auto"])
 def test_select_names_marker_genes_and_pure_cells(sepnmf_says, tmp_path, method):
-    pure, markers = planted(tmp_path)
+    pure, markers = planted(tmp_path, cells=1000)
     code, out, _ = sepnmf_says("select", "cells.h5ad", "-r", 4, "-m", method)
     assert code == 0
     assert all(name in out for name in markers)

@@ -41,6 +41,13 @@ def blas_threads():
     return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
 
 
+@pytest.fixture
+def threads_before():
+    """The threads of the BLAS libraries: three each, so that one is fewer."""
+    with threadpool_limits(3, user_api="blas"):
+        yield blas_threads()
+
+
 @pytest.mark.parametrize("norm", ["l1", "rows"])
 def test_the_number_of_threads_does_not_change_the_answer(norm):
     one, two, many = (solve(n_jobs, norm) for n_jobs in (1, 2, 5))
@@ -141,8 +148,7 @@ def test_blocks_cover_the_rows_once_whatever_the_number_of_threads():
     assert cuts[0] == cuts[1] == cuts[2]
 
 
-def test_blas_has_its_threads_back_even_when_calls_overlap():
-    before = blas_threads()
+def test_blas_has_its_threads_back_even_when_calls_overlap(threads_before):
     start = threading.Barrier(4)
 
     def one(seed):
@@ -152,7 +158,7 @@ def test_blas_has_its_threads_back_even_when_calls_overlap():
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(one, range(4)))
     assert together == [solve(2, seed=seed).anchors.tolist() for seed in range(4)]
-    assert blas_threads() == before
+    assert blas_threads() == threads_before
 
 
 def test_the_thread_that_leaves_last_restores_blas_while_the_first_is_alive():
@@ -179,15 +185,13 @@ def test_the_thread_that_leaves_last_restores_blas_while_the_first_is_alive():
     assert after == before
 
 
-def test_an_error_in_a_thread_reaches_the_caller_and_blas_its_threads():
-    before = blas_threads()
-
+def test_an_error_in_a_thread_reaches_the_caller_and_blas_its_threads(threads_before):
     def broken(block):
         raise RuntimeError("broken")
 
     with pytest.raises(RuntimeError, match="broken"), Workers(N, 2) as workers:
         workers.each(broken)
-    assert blas_threads() == before
+    assert blas_threads() == threads_before
 
 
 def test_the_last_thread_to_leave_gives_blas_its_threads_back_whichever_it_is():
@@ -337,12 +341,11 @@ def test_importing_in_a_fresh_process_is_quick_and_compiles_nothing():
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_fork_inside_leaves_blas_its_threads_in_the_child():
-    before = blas_threads()
+def test_a_fork_inside_leaves_blas_its_threads_in_the_child(threads_before):
     with Workers(N, 2):
         child = os.fork()
         if child == 0:
-            os._exit(0 if blas_threads() == before else 1)
+            os._exit(0 if blas_threads() == threads_before else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 

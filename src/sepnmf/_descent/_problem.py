@@ -162,6 +162,9 @@ def column_scale(data: InMemory, scaled: InMemory) -> Floats:
 
 def leading_directions(X: Floats, r: int) -> Floats:
     """The r leading left singular vectors."""
+    if len(X) > X.shape[1]:
+        Q, R = np.linalg.qr(X)
+        return np.ascontiguousarray(Q @ leading_directions(R, r))
     gram = np.zeros((len(X), len(X)))
     for block in column_blocks(*X.shape):
         gram += X[:, block] @ X[:, block].T
