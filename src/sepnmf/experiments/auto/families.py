@@ -19,7 +19,7 @@ from sepnmf.registry import ready_methods
 SEEDS = 30
 FEW = 10  # seeds of the slowest method
 # Methods that take seconds, and the largest number of columns that they take less than 20 s for.
-SLOW = {"tuned_admm": 2000, "fgnsr": 2000, "merit": 2000, "hottopixx": 150}
+SLOW = {"tuned_admm": 2000, "fgnsr": 2000, "merit": 2000, "eeht": 5000, "hottopixx": 150}
 BELOW = 0.03  # how far auto may be below the best other method of a cell
 ABOVE = 0.08  # how far its mean must be above that of every other method
 # What issue 17 asks for beside that.
