@@ -15,10 +15,10 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from sepnmf._markup import asset, data_block, element
 from sepnmf.io._data import Data
 from sepnmf.report import Contents, render, write_report
 from sepnmf.report._figures import BINS, LONGEST, thinned, top_rows
-from sepnmf._markup import asset, data_block, element
 from sepnmf.report._pictures import place_labels
 from sepnmf.report._png import colours, levels, png
 from sepnmf.report._values import plain, shown
