@@ -96,12 +96,20 @@ def test_a_spectrum_and_its_reconstruction(image):
     np.testing.assert_allclose(spectrum, W @ weights)
 
 
-def test_the_plane_has_the_two_leading_directions(table):
-    M = mixtures()
-    centred = M - M.mean(axis=1, keepdims=True)
+@pytest.mark.parametrize("m", [1, 2, BANDS, 200])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csc_array])
+def test_the_plane_has_the_two_leading_directions(m, container):
+    M = np.random.default_rng(0).random((m, 120))
+    session = Session.open(container(M), 1, method="spa")
+    used = np.arange(120) != 7
+    session.use(used | (np.arange(120) == session.anchors[0].column))
+    used = session.mask
+    centred = M[:, used] - M[:, used].mean(axis=1, keepdims=True)
     _, s, Vt = np.linalg.svd(centred, full_matrices=False)
-    found = table.plane()
-    np.testing.assert_allclose(np.abs(found), np.abs(s[:2, None] * Vt[:2]), atol=1e-9)
+    expected = np.zeros((2, used.sum()))
+    expected[: min(2, m)] = (s[:, None] * Vt)[:2]
+    np.testing.assert_allclose(np.abs(session.plane()[:, used]), np.abs(expected), atol=1e-9)
+    assert np.isnan(session.plane()[:, ~used]).all()
 
 
 def test_columns_are_listed_by_score_and_found_by_name(table):

@@ -10,9 +10,11 @@ from sepnmf._typing import Bools, Floats
 from sepnmf.explorer._source import Source
 from sepnmf.explorer._state import Row, State
 from sepnmf.io import Data
-from sepnmf.matrix import InMemory, Matrix
+from sepnmf.matrix import InMemory, Matrix, with_fixed_signs
 from sepnmf.report._anchors import abscissas, counted_rows
 from sepnmf.tuning import least_residuals
+
+SHORT = 2000  # rows up to which directions are computed from products of rows, which takes less time
 
 
 def listed(source: Source, state: State, weights: Floats, search: str, limit: int) -> list[Row]:
@@ -35,8 +37,12 @@ def listed(source: Source, state: State, weights: Floats, search: str, limit: in
 def plane(held: InMemory, used: Bools) -> Floats:
     """Return coordinates along the two leading directions around the mean, 2 × n; NaN if not used."""
     part = held if used.all() else held.part(np.flatnonzero(used))
-    middle = part.mean_column()
-    directions, _ = part.leading_left(min(2, *part.shape), middle)
+    (m, n), middle = part.shape, part.mean_column()
+    if m <= min(n, SHORT):
+        _, vectors = np.linalg.eigh(part.smaller_gram() - n * np.outer(middle, middle))
+        directions = with_fixed_signs(vectors[:, : -1 - min(2, m) : -1])
+    else:
+        directions, _ = part.leading_left(min(2, m, n), middle)
     found = np.full((2, len(used)), np.nan)
     found[:, used] = 0.0
     found[: directions.shape[1], used] = (part.inner(directions) - middle @ directions).T * held.scale

@@ -20,6 +20,7 @@ from sepnmf.matrix._containers import take_columns as take_columns
 from sepnmf.matrix._dense import Dense, InMemory
 from sepnmf.matrix._dense import column_blocks as column_blocks
 from sepnmf.matrix._dense import exponents as exponents
+from sepnmf.matrix._dense import with_fixed_signs as with_fixed_signs
 from sepnmf.matrix._extremes import Extremes as Extremes
 from sepnmf.matrix._held import Held as Held
 from sepnmf.matrix._held import Ranked as Ranked
