@@ -17,7 +17,7 @@ from sepnmf.cli._progress import bar
 if TYPE_CHECKING:
     from sepnmf.experiments import Experiment
 
-NAMES_HELP = "Experiments to run; paper or auto means all of that page. By default all but the searches."
+NAMES_HELP = "Experiments to run, or the name of a page: all of it. By default all but the searches."
 PAGE_HELP = "Do not run anything: write pages and figures again from the tables in the folder."
 DASK_HELP = (
     "Run the trials on the Dask cluster with this scheduler; local starts a cluster on this machine. Workers "
@@ -39,7 +39,7 @@ def reproduce(
 ) -> None:
     """Run the experiments of the documentation again.
 
-    Writes tables, figures and pages on the claims of the paper and on the method auto.
+    Writes tables, figures and pages on the claims of the paper, on the method auto, and on all methods.
     """
     from sepnmf._parallel import available_cores
     from sepnmf.experiments import EXPERIMENTS, PAGES, TABLES, runner

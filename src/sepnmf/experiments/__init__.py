@@ -1,4 +1,4 @@
-"""The tables and figures of the paper and of the measurements of `auto`, from one command."""
+"""The tables and figures of the paper, of `auto` and of all methods, from one command."""
 
 from sepnmf.experiments import (
     auto,
@@ -11,6 +11,7 @@ from sepnmf.experiments import (
     noise_sweep,
     power,
     sizes,
+    state_of_the_art,
     tune_gestures,
     tune_recovery,
 )
@@ -29,6 +30,7 @@ EXPERIMENTS = {
         complexity.EXPERIMENT,
         facts.EXPERIMENT,
         *auto.EXPERIMENTS,
+        *state_of_the_art.EXPERIMENTS,
         tune_recovery.EXPERIMENT,
         tune_gestures.EXPERIMENT,
     )

@@ -34,7 +34,7 @@ class Check(NamedTuple):
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure of the paper, a demonstration of ours, or a measurement of `auto`.
+    """A table or figure of the paper, a demonstration of ours, or a measurement of methods.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Experiment:
     best : callable, optional
         For a search of parameters: `best(frame)` returns what it found, by condition. Its trials are searches
         that keep their evaluations in files of their own: `run` gets a `folder` for them.
-    page : {"paper", "auto"}, default "paper"
+    page : {"paper", "auto", "state-of-the-art"}, default "paper"
         The page that has its section; tables and figures are in the folder of the same name.
     checks : callable, optional
         `checks(frame)` lists the requirements that the page shows before its sections.

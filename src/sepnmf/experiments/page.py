@@ -57,7 +57,25 @@ loaders of `sepnmf.datasets` from the folder named by `SEPNMF_DATA`. Methods tha
 `random_state=0`.
 """
 
-INTRODUCTIONS = {"paper": PAPER, "auto": AUTO}
+STATE_OF_THE_ART = """# State of the art
+
+Every method of this library on the same data, beside the figures that authors published where their protocol
+can be followed, and what newer variants of SPA claim. Losses are shown as they are. The results were
+measured by
+
+    {command}
+
+The folder `state-of-the-art/` has a table of the results of each experiment, and
+[`manifest.json`](state-of-the-art/manifest.json) has the commands, versions, machine and commit.
+`sepnmf reproduce state-of-the-art` measures everything again, and `sepnmf reproduce --page --out docs` writes
+this page again from the tables. Real data are read by the loaders of `sepnmf.datasets` from the folder named
+by `SEPNMF_DATA`. Methods that use random numbers have `random_state=0`.
+
+[What `auto` achieves](auto.md) has more levels of noise and more seeds, and vertices outside of the data
+(`minimum_volume`, `archetypes`). [Which method](which-method.md) says when to use which.
+"""
+
+INTRODUCTIONS = {"paper": PAPER, "auto": AUTO, "state-of-the-art": STATE_OF_THE_ART}
 
 
 def write_page(

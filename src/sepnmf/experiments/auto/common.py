@@ -10,11 +10,11 @@ from sepnmf.selection import Selection
 PAGE = "auto"
 
 
-def choose(M: Any, r: int, method: str) -> Selection:
-    """Anchors by a method with its defaults, the seed 0 and one thread."""
+def choose(M: Any, r: int, method: str, **options: Any) -> Selection:
+    """Anchors by a method with its defaults but for `options`, the seed 0 and one thread."""
     known = find_method(method).options
-    options = {name: value for name, value in (("random_state", 0), ("n_jobs", 1)) if name in known}
-    return recovery.choose(M, r, method, **options)
+    repeatable = {name: value for name, value in (("random_state", 0), ("n_jobs", 1)) if name in known}
+    return recovery.choose(M, r, method, **repeatable | options)
 
 
 def label(method: str) -> str:

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -24,17 +25,18 @@ CODE = "from sepnmf.experiments.auto.limited import child; child()"
 GB = 2**30
 
 
-def select_apart(data: str, r: int, method: str, limit: float, memory: float) -> Row:
+def select_apart(data: str, r: int, method: str, limit: float, memory: float, **options: Any) -> Row:
     """Anchors, seconds and peak memory of a selection, or the `failure` that there is instead.
 
-    The limits are seconds of the selection alone, after the data are loaded and the kernels are compiled, and
-    GB of address space, 0 for no limit.
+    The limits are seconds of processor time of the selection alone, after the data are loaded and the kernels
+    are compiled, and GB of address space, 0 for no limit.
     """
-    command = [sys.executable, "-c", CODE, json.dumps([os.getpid(), data, r, method, limit, memory])]
+    words = [os.getpid(), data, r, method, limit, memory, options]
+    command = [sys.executable, "-c", CODE, json.dumps(words)]
     process = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False
     )
-    if process.returncode == -signal.SIGALRM:
+    if process.returncode == -signal.SIGPROF:
         return {"failure": f"over {limit:g} s"}
     found: Row = json.loads(process.stdout or '{"failure": "killed"}')
     return found
@@ -42,36 +44,38 @@ def select_apart(data: str, r: int, method: str, limit: float, memory: float) ->
 
 def child() -> None:
     """The other process: it writes the answer."""
-    parent, name, r, method, limit, memory = json.loads(sys.argv[1])
+    parent, name, r, method, limit, memory, options = json.loads(sys.argv[1])
     end_with_parent(parent)
     warnings.simplefilter("ignore")
     try:
         with threadpool_limits(1):
-            answer = measured(name, r, method, limit, memory)
+            answer = measured(name, r, method, limit, memory, **options)
     except MemoryError:
         answer = {"failure": f"over {memory:g} GB"}
     except Exception as error:  # a refusal is a result of the comparison, with its reason
         answer = {"failure": f"{type(error).__name__}: {error}"}
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.setitimer(signal.ITIMER_PROF, 0)
     sys.stdout.write(json.dumps(answer))
 
 
-def measured(name: str, r: int, method: str, limit: float, memory: float) -> Row:
+def measured(name: str, r: int, method: str, limit: float, memory: float, **options: Any) -> Row:
     """The selection, after the data are loaded and the kernels are compiled."""
     import resource
 
-    choose(make_dirichlet(0.01, m=20, n=60, r=3)[0], 3, method)
+    choose(make_dirichlet(0.01, m=20, n=60, r=3)[0], 3, method, **options)
     data = load(name)
     M: Any = data.M
     if not find_method(method).sparse and not isinstance(M, np.ndarray):
         M = M.toarray()
     if memory:
         resource.setrlimit(resource.RLIMIT_AS, (int(memory * GB),) * 2)
-    signal.setitimer(signal.ITIMER_REAL, limit)  # its signal ends the process
-    selection = choose(M, r, method)
+    signal.setitimer(signal.ITIMER_PROF, limit)  # its signal ends the process
+    began = time.process_time()
+    selection = choose(M, r, method, **options)
     answer: Row = {
         "anchors": " ".join(map(str, selection.anchors)),
         "seconds": selection.seconds,
+        "processor": time.process_time() - began,
         "megabytes": peak_megabytes(),
         "status": selection.status,
         "history": json.dumps(table_of(selection.history)),
