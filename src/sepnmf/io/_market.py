@@ -4,6 +4,7 @@ SciPy's reader is faster, but a damaged file can crash the process.
 """
 
 import gzip
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -154,7 +155,9 @@ def read_entries(lines: Iterator[str], layout: str, field: str, entries: int) ->
     """Read the entries, one per line."""
     indices = [] if layout == "array" else [("row", "i8"), ("column", "i8")]
     values = [("value", FIELDS[field])] if FIELDS[field] else []
-    content = np.loadtxt(lines, dtype=indices + values, comments="%", ndmin=1, max_rows=entries + 1)
+    with warnings.catch_warnings():  # older versions of NumPy only warn of integers that they cannot hold
+        warnings.simplefilter("error", DeprecationWarning)
+        content = np.loadtxt(lines, dtype=indices + values, comments="%", ndmin=1, max_rows=entries + 1)
     if content.size != entries:
         more = " or more" if content.size > entries else ""
         raise ValueError(f"it has {content.size}{more} entries but declares {entries}")
