@@ -67,17 +67,17 @@ def tell(frame: Frame) -> str:
     return section(
         "## EEHT beside REDIC's published figures",
         "T. Mizutani, “Hyperspectral image data reduction for endmember extraction” (arXiv:2512.10506, "
-        "2025), runs EEHT with the choice by centroids on a part of the pixels that is found by distances "
-        "from convex hulls. "
+        "2025), runs EEHT with the choice by centroids on the pixels that are not in the cone of others, and "
+        "on random ones. "
         "The table has its means over 50 repetitions and its seconds, which are of MATLAB and CPLEX on "
         "another machine. Ours is one run on all pixels, which is certified optimal and has nothing random "
         "in it, so that there are no five runs to take the mean of. The means of the pixels in the balls "
         "stand for them.",
         "As in its experiment, the references are pixels, one for each material; ours are the pixels with "
         "the least MRSA to the reference spectra of the data. The indices of its own are in a file that is "
-        "not published as text, so they may be others. MRSA is in units of 1/100, as everywhere here. The "
-        "data are not normalised in either. The default number of bases of `eeht` was chosen on generated "
-        "data, but after both scenes had been looked at.",
+        "not published as text, so they may be others. MRSA is in units of 1/100, as everywhere here. Our "
+        "data are not normalised; those in its file may be. The default number of bases of `eeht` was "
+        "chosen on generated data, but after both scenes had been looked at.",
         table(("scene", "method", "MRSA", "seconds"), rows),
     )
 
