@@ -99,9 +99,9 @@ def told(change: Change) -> str:
     """Return what an act did to the fit, in one line.
 
     >>> told(Change("water added", 0.9712, 0.9731, 0.02))
-    'water added: fit 97.12 % → 97.31 %, +0.19 points (0.02 s)'
+    'water added: fit 97.12% → 97.31%, +0.19 points (0.02 s)'
     """
     points = 100 * (change.fit_after - change.fit_before)
     sign = "+" if points > 0 else "−" if points < 0 else "±"
-    fits = f"fit {change.fit_before:.2%} → {change.fit_after:.2%}".replace("%", "\u00a0%")
+    fits = f"fit {change.fit_before:.2%} → {change.fit_after:.2%}"
     return f"{change.text}: {fits}, {sign}{abs(points):.2f} points ({change.seconds:.2f} s)"

@@ -137,7 +137,7 @@ class View:
         self.cards.refresh()
         self.rank.refresh(self.explorer.curve)
         self.export.refresh()
-        self.use_all.visible = not session.mask.all()
+        self.use_all.visible = bool(session.mask.sum() < session.shown.known.sum())
         m, n = session.shape
         facts = f"{m:,} × {n:,}, {session.r} anchors by {session.method} ({session.status})"
         self.title.object = group(
