@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sepnmf import datasets, io, matrix, methods, metrics, model, report, text, tuning, vertices
     from sepnmf.estimators import AnchorSelector, SeparableNMF
+    from sepnmf.explorer import explore
     from sepnmf.least_squares import nnls
     from sepnmf.methods import (
         admm,
@@ -43,6 +44,7 @@ __version__ = "0.1.0"
 # Where public names live that are not methods. Loaded on first use, so that `import sepnmf` is quick.
 _HOME = {
     "estimators": ("AnchorSelector", "SeparableNMF"),
+    "explorer": ("explore",),
     "least_squares": ("nnls",),
     "registry": ("METHODS", "select"),
     "selection": ("Selection",),
@@ -66,6 +68,7 @@ __all__ = [
     "dca",
     "eeht",
     "estimate_rank",
+    "explore",
     "fgnsr",
     "fippi",
     "hottopixx",

@@ -19,7 +19,7 @@ The columns may be pixels of an image, words of a corpus, genes or samples. The 
 pixels, anchor words, markers. The others are mixtures of them."""
 
 GROUPS = {
-    "Work on a file": ("select", "unmix", "topics", "compare"),
+    "Work on a file": ("select", "unmix", "topics", "compare", "explore"),
     "Get to know it": ("demo", "methods"),
     "Research": ("reproduce",),
 }

@@ -21,28 +21,29 @@ if TYPE_CHECKING:
 MANY_ANCHORS = 100  # of more, a warning says that they take long
 
 
-def load(
-    file: Path,
-    *,
-    shape: str | None = None,
-    nodata: list[str] | None = None,
-    axis: Axis = Axis.columns,
-    **options: Any,
-) -> "Data":
+def load(file: Path, *, axis: Axis = Axis.columns, **options: Any) -> "Data":
     """Read a file with `sepnmf.io.read` and the options that are given; with `axis` rows, transpose it."""
     from sepnmf.io import ROWS_ARE_PIXELS, read
 
-    given = {name: value for name, value in options.items() if value is not None}
-    if shape is not None:
-        given["shape"] = parse_shape(shape, "--shape")
-    if nodata:
-        given["nodata"] = ",".join(nodata)
+    given = reading_options(**options)
     with stage(f"reading {file.name}"):
         data = read(file, **given)
     if axis is Axis.rows and ROWS_ARE_PIXELS not in data.assumptions:  # then it is transposed already
         said = "Anchors are rows of the file (--axis rows); results call them columns."
         return replace(data.transposed(), assumptions=(*data.assumptions, said))
     return data
+
+
+def reading_options(
+    *, shape: str | None = None, nodata: list[str] | None = None, **options: Any
+) -> dict[str, Any]:
+    """Return options of the command line that are given as arguments of `sepnmf.io.read`."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if shape is not None:
+        given["shape"] = parse_shape(shape, "--shape")
+    if nodata:
+        given["nodata"] = ",".join(nodata)
+    return given
 
 
 def matrix_of(data: "Data", negative: Sign, anchors: str) -> tuple["Data", "Matrix"]:

@@ -17,7 +17,7 @@ UNCHECKED_SIZE = 2**29
 MAX_RATIO = 100
 TEXT_SIZE = 100  # bytes of a short text in memory
 
-EXTRAS = {"anndata": "cells"}  # the extra of a library, if it is not "files"
+EXTRAS = {"anndata": "cells", "panel": "explore"}  # the extra of a library, if it is not "files"
 
 
 def available_memory() -> int:
