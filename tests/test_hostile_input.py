@@ -305,3 +305,53 @@ def test_masks_with_rows_of_different_lengths_are_refused_by_name(name):
 def test_refine_is_a_truth_value(refine):
     with pytest.raises(ValueError, match="refine must be True or False, got"):
         sepnmf.select(A, 2, "spa", refine=refine)
+
+
+def test_fill_values_that_the_type_cannot_hold_mark_nothing():
+    xr = pytest.importorskip("xarray")
+    for kind, value in (("f4", 1e300), ("f2", -1e30)):
+        labelled = xr.DataArray(A.astype(kind), dims=("row", "column"), attrs={"_FillValue": value})
+        assert np.array_equal(sepnmf.spa(labelled, 3).anchors, sepnmf.spa(A.astype(kind), 3).anchors)
+    for kind in (float, int):
+        labelled = xr.DataArray(A.astype(kind), dims=("row", "column"), attrs={"_FillValue": 10**400})
+        with pytest.raises(
+            ValueError, match=r"M has the fill value '1000.*, which is not a number in float64"
+        ):
+            sepnmf.spa(labelled, 2)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate dimension names:UserWarning")
+def test_two_dimensions_of_one_name_are_refused():
+    xr = pytest.importorskip("xarray")
+    with pytest.raises(ValueError, match="M has two dimensions of one name, a, a: rename one"):
+        sepnmf.spa(xr.DataArray(A[:, :5], dims=("a", "a")), 2)
+
+
+def test_integers_of_128_bits_in_a_frame_are_read():
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({f"c{j}": COUNTS[:, j] for j in range(8)}).cast(pl.Int128)
+    assert np.array_equal(sepnmf.spa(frame, 3).anchors, sepnmf.spa(COUNTS, 3).anchors)
+
+
+def test_estimators_refuse_integers_that_float64_does_not_have_and_sparse_tensors():
+    for estimator in (sepnmf.SeparableNMF(1), sepnmf.AnchorSelector(1)):
+        with pytest.raises(ValueError, match="X has integers beyond the range of float64"):
+            estimator.fit([[10**400, 1], [1, 2]])
+        for X in (sparse.coo_array(A[0]), sparse.coo_array(np.ones((2, 2, 2)))):
+            with pytest.raises(ValueError, match=r"2D|dim"):
+                estimator.fit(X)
+
+
+def test_anchors_in_a_memory_view_are_indices_along_one_axis():
+    assert metrics.rae(A, memoryview(np.array([0, 1]))) == metrics.rae(A, [0, 1])
+    with pytest.raises(ValueError, match="anchors must be a non-empty collection of integers"):
+        metrics.rae(A, memoryview(np.ones((2, 2), int)))
+
+
+def test_anchors_in_chunks_of_large_numbers_are_refined():
+    da = pytest.importorskip("dask.array")
+    M = 4e153 * np.random.default_rng(0).random((7, 54))  # squares of lengths are in range, their sum is not
+    chunks, exponent = da.from_array(M, chunks=(3, 18)), -500
+    want = sepnmf.select(chunks, 3, "spa", refine=True)
+    small = sepnmf.select(da.from_array(np.ldexp(M, exponent), chunks=(3, 18)), 3, "spa", refine=True)
+    assert np.array_equal(want.anchors, small.anchors)

@@ -219,7 +219,7 @@ def check_indices(anchors: Indices, n: int) -> Ints:
 
 def index_set(indices: Indices, name: str) -> frozenset[int]:
     """Return a non-empty collection of distinct integers as a set."""
-    no_items = not isinstance(indices, Collection) or getattr(indices, "ndim", 1) == 0
+    no_items = not isinstance(indices, Collection) or getattr(indices, "ndim", 1) != 1
     items = [] if no_items else list(indices)
     if not items or not all(is_number(i, Integral) for i in items):
         raise ValueError(f"{name} must be a non-empty collection of integers, got {shown(indices)}.")

@@ -77,6 +77,8 @@ class AnchorEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             except (TypeError, ValueError):
                 check_columns(X, "X")  # it names the column; scikit-learn converts what can be converted
                 raise
+            except OverflowError:
+                raise ValueError("X has integers beyond the range of float64: scale it first.") from None
         matrix = as_matrix(X, "clip" if self.negative == "clip" else "allow", choose_among=choose_among)
         if self.negative == "error":
             refuse_negative(matrix.in_memory().values, type(self).__name__)

@@ -157,8 +157,9 @@ def from_pandas(M: Any, name: str) -> Container:
 def from_polars(M: Any, name: str) -> Container:
     """The columns of a data frame have names."""
     check_columns(M, name)
-    array = M.to_numpy()
-    if array.dtype == object:  # missing truth values, and decimals
+    wide = any(str(dtype).endswith("128") for dtype in M.dtypes)  # NumPy has no such integers
+    array = None if wide else M.to_numpy()
+    if array is None or array.dtype == object:  # missing truth values, and decimals
         import polars
 
         array = M.cast(polars.Float64).to_numpy()
@@ -256,6 +257,8 @@ def from_xarray(M: Any, name: str) -> Container:
         raise ValueError(f"{name} must have 2 dimension(s), got shape {M.shape}.")
     if M.size == 0:
         raise ValueError(f"{name} is empty: its shape is {M.shape}.")
+    if len(set(M.dims)) < M.ndim:
+        raise ValueError(f"{name} has two dimensions of one name, {', '.join(map(str, M.dims))}: rename one.")
     known = [dim for dim in M.dims if str(dim).lower() in SPECTRAL]
     rows = M.dims[0] if M.ndim == 2 and len(known) != 1 else spectral_dimension(M, name)
     columns = tuple(dim for dim in M.dims if dim != rows)
@@ -353,13 +356,15 @@ def missing_values(M: Any, name: str) -> list[float]:
     try:
         with np.errstate(over="ignore"):
             values = np.concatenate([np.ravel(np.asarray(value, dtype=np.float64)) for value in declared])
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise ValueError(
-            f"{name} has the fill value {str(declared[0])[:40]!r}, which is not a number: correct it in "
-            f"{name}.attrs."
+            f"{name} has the fill value {str(declared[0])[:40]!r}, which is not a number in float64: correct "
+            f"it in {name}.attrs."
         ) from None
     if M.dtype.kind == "f":
-        return [float(value) for value in values]
+        with np.errstate(over="ignore"):
+            fits = np.isfinite(values.astype(M.dtype)) == np.isfinite(values)
+        return [float(value) for value in values[fits]]
     if M.dtype.kind not in "iu":
         return []
     limits = np.iinfo(M.dtype)

@@ -23,6 +23,8 @@ def refuse_wrong_indices(A: Any, name: str) -> None:
 
 def has_wrong_indices(A: Any) -> bool:
     """Return whether indices of a sparse matrix, or the places where its columns begin, are out of range."""
+    if A.ndim != 2:
+        return False  # it is refused for that
     if A.format in ("lil", "dok"):
         try:
             A = A.tocoo()

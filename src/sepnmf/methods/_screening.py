@@ -114,6 +114,7 @@ def refined(
     """
     began = time.perf_counter()
     if isinstance(matrix, Chunked):
+        matrix, _ = matrix.checked_scan()  # squares are in range from here on
         matrix = matrix.normalised(normalization(matrix, normalize))
         anchors = np.sort(sel.anchors)
         held = Held(anchors, matrix.take(anchors))
