@@ -170,4 +170,4 @@ def test_wrong_columns_are_refused_in_one_line(sepnmf_says, table, words, says):
 def test_pixels_outside_of_the_image_are_refused(sepnmf_says, image):
     code, _, err = sepnmf_says("unmix", image[0], "-r", 3, "--include", "5:0")
     assert code == 2
-    assert "include has the pixel 5:0, but the image has 5 lines and 7 samples, counted from 0." in err
+    assert "--include: There is no pixel 5:0: the image has 5 lines and 7 samples, counted from 0." in err

@@ -317,7 +317,7 @@ def test_what_cannot_be_done_is_said_in_one_sentence(window):
     shown.press("a", "Point at a column, click it or type it first.")
     shown.page.get_by_label("Pixel (line:sample)").fill("99:0")
     shown.page.get_by_label("Pixel (line:sample)").press("Enter")
-    shown.says("There is no pixel '99:0': write line:sample, counted from 0.")
+    shown.says("There is no pixel 99:0: the image has 14 lines and 10 samples, counted from 0.")
     shown.go_to("0:0")
     shown.press("a", "is an anchor already.")
     assert shown.page.locator("[role=status].failed").count() == 1

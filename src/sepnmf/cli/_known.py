@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sepnmf.io import Data
     from sepnmf.matrix import Matrix
 
-INDEX, PIXEL = re.compile(r"-?[0-9]+"), re.compile(r"([0-9]+):([0-9]+)")
+INDEX = re.compile(r"-?[0-9]+")
 SHOWN = 10  # columns that are listed by their labels
 
 KnownColumns = dict[str, list[int]]  # the indices to "include" and to "exclude"
@@ -92,15 +92,8 @@ def item(text: str, name: str, data: "Data") -> int | str:
     """Return the index of a column from an index or line:sample; other texts are names."""
     if INDEX.fullmatch(text):
         return int(text)
-    place = PIXEL.fullmatch(text)
-    if place is None or data.image_shape is None:
-        return text
-    import numpy as np
-
-    line, sample = int(place[1]), int(place[2])
-    if line >= data.image_shape[0] or sample >= data.image_shape[1]:
-        raise UserError(
-            f"{name} has the pixel {text}, but the image has {data.image_shape[0]:,} lines and "
-            f"{data.image_shape[1]:,} samples, counted from 0."
-        )
-    return int(np.ravel_multi_index((line, sample), data.image_shape, order=data.image_order))
+    try:
+        column = data.column_of(text)
+    except ValueError as error:
+        raise UserError(f"--{name}: {error}") from None
+    return text if column is None else column

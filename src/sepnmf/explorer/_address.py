@@ -1,7 +1,5 @@
 """How a person writes a column: its name, its number, or the line and sample of a pixel."""
 
-import numpy as np
-
 from sepnmf.io import Data
 
 
@@ -24,12 +22,10 @@ def column_at(data: Data, text: str) -> int:
     if data.column_names and text in data.column_names:
         return data.column_names.index(text)
     if data.image_shape is not None:
-        line, _, sample = text.partition(":")
-        if line.isdecimal() and sample.isdecimal():
-            place, sides = (int(line), int(sample)), data.image_shape
-            if place[0] < sides[0] and place[1] < sides[1]:
-                return int(np.ravel_multi_index(place, sides, order=data.image_order))
-        raise ValueError(f"There is no pixel {text!r}: write line:sample, counted from 0.")
+        column = data.column_of(text)
+        if column is None:
+            raise ValueError(f"There is no pixel {text!r}: write line:sample, counted from 0.")
+        return column
     if text.isdecimal() and int(text) < n:
         return int(text)
     raise ValueError(f"There is no column {text!r}: write a name, or a number below {n}, counted from 0.")

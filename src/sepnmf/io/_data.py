@@ -1,5 +1,6 @@
 """The class `Data`: a matrix from a file, with what the file says about its rows and columns."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -135,6 +136,22 @@ class Data:
         """Return the line and the sample of a column of an image."""
         line, sample = np.unravel_index(column, self.require_image(), order=self.image_order)
         return int(line), int(sample)
+
+    def column_of(self, pixel: str) -> int | None:
+        """Return the column of a pixel of an image from text such as "40:7", its line and sample.
+
+        None if the text is not of this form. Raises ValueError if the pixel is outside of the image.
+        """
+        place = re.fullmatch(r"([0-9]+):([0-9]+)", pixel)
+        if place is None or self.image_shape is None:
+            return None
+        line, sample = int(place[1]), int(place[2])
+        if line >= self.image_shape[0] or sample >= self.image_shape[1]:
+            raise ValueError(
+                f"There is no pixel {pixel}: the image has {self.image_shape[0]:,} lines and "
+                f"{self.image_shape[1]:,} samples, counted from 0."
+            )
+        return int(np.ravel_multi_index((line, sample), self.image_shape, order=self.image_order))
 
     def column_label(self, column: int) -> str:
         """Return the user's label of a column, its name, its position in the image, or its index."""
