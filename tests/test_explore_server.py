@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
@@ -150,13 +151,24 @@ def test_two_explorers_do_not_meet(page, tmp_path):
 # The command ---------------------------------------------------------------------------------------------
 
 
-def start(folder, *words):
+@contextmanager
+def started(folder, *words):
     """Run `sepnmf explore` in a process of its own; the process and the address that it prints."""
     file = write_table(folder / "minerals.csv")
     command = [sys.executable, "-m", "sepnmf", "explore", str(file), "-r", "3", "--no-browser", *words]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    line = process.stdout.readline()
-    return process, re.search(r"http://\S+/", line)[0]
+    # A shell that runs the tests in the background has them, and their children, ignore Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with process:
+        try:
+            yield process, re.search(r"http://\S+/", process.stdout.readline())[0]
+        finally:
+            process.kill()
 
 
 def closes(page, seconds):
@@ -173,13 +185,13 @@ def closes(page, seconds):
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a signal of POSIX")
 def test_ctrl_c_ends_it_and_frees_the_port(tmp_path):
-    process, address = start(tmp_path)
-    page = urlsplit(address)
-    assert asked(page, f"/{TOKEN}/")[0] == 200
-    idle = socket.create_connection((page.hostname, page.port))  # a browser that keeps its connection
-    process.send_signal(signal.SIGINT)
-    assert closes(page, 10)  # it takes a millisecond, but a busy machine is slow
-    _, said = process.communicate(timeout=60)
+    with started(tmp_path) as (process, address):
+        page = urlsplit(address)
+        assert asked(page, f"/{TOKEN}/")[0] == 200
+        idle = socket.create_connection((page.hostname, page.port))  # a browser that keeps its connection
+        process.send_signal(signal.SIGINT)
+        assert closes(page, 10)  # it takes a millisecond, but a busy machine is slow
+        _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said.splitlines()[-1] == "The explorer has ended. What was exported is kept."
     assert "Traceback" not in said

@@ -339,8 +339,11 @@ MASK = np.array([True, True, True, False, True])
         ({"include": [1, 0, 1]}, "include has column 1 more than once: name it once."),
         ({"include": [1, "tree"]}, "include has column 1 more than once: name it once."),
         ({"include": [True]}, "include must hold column indices or names, got True."),
-        ({"exclude": [np.False_]}, "exclude must hold column indices or names, got np.False_."),
-        ({"include": np.array([1.0])}, "include must hold column indices or names, got np.float64(1.0)."),
+        ({"exclude": [np.False_]}, f"exclude must hold column indices or names, got {np.False_!r}."),
+        (
+            {"include": np.array([1.0])},
+            f"include must hold column indices or names, got {np.float64(1.0)!r}.",
+        ),
         ({"include": "soil"}, "include must be a list of column indices or names, got 'soil'."),
         ({"exclude": 3}, "exclude must be a list of column indices or names, got 3."),
         ({"include": None}, "include must be a list of column indices or names, got None."),

@@ -182,7 +182,7 @@ def test_scores_are_heights_and_relative_volumes():
         corner, *others = (X[:, j] for j in sel.anchors if j != vertex)
         face = np.stack(others, axis=1) - corner[:, None]
         edge = X[:, vertex] - corner
-        heights.append(np.linalg.norm(edge - face @ np.linalg.lstsq(face, edge)[0]))
+        heights.append(np.linalg.norm(edge - face @ np.linalg.lstsq(face, edge, rcond=None)[0]))
     assert_allclose(sel.scores[sel.anchors], 1 + np.array(heights) / max(heights), rtol=1e-8)
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from sepnmf._typing import Bools
 from sepnmf.explorer._source import Source
 from sepnmf.explorer._state import State
+from sepnmf.io._arrays import array_suffix, write_array
 
 # Files that the command reads, besides the data; in the folder that it writes to, where they stay.
 MASK, NAMES, ROW_NAMES = "explored-mask.npy", "explored-names.txt", "explored-rows.txt"
@@ -39,7 +39,6 @@ class Command:
 
     def __init__(self, source: Source, state: State, seed: int, folder: Path) -> None:
         self.source, self.state, self.seed, self.folder = source, state, seed, folder
-        self.is_sparse = sparse.issparse(source.data.M)
         self.is_masked = not np.array_equal(state.used, source.known())
         # A mask has one number for each column of the file, and cannot leave out rows.
         self.reads_file = source.is_file and not (self.is_masked and source.axis == "rows")
@@ -62,8 +61,8 @@ class Command:
 
     def file(self) -> Path:
         """Return the file that the command reads: that of the session, or one that is written."""
-        written = "explored-data.npz" if self.is_sparse else "explored-data.npy"
-        return self.source.data.file if self.reads_file else self.folder / written
+        data = self.source.data
+        return data.file if self.reads_file else self.folder / f"explored-data{array_suffix(data.M)}"
 
     def masks(self) -> bool:
         """Whether a mask is written: one that was drawn, or that of columns of a matrix without data."""
@@ -104,10 +103,7 @@ class Command:
             np.save(self.folder / MASK, self.mask().astype(np.uint8))
         if self.reads_file:
             return
-        if self.is_sparse:
-            sparse.save_npz(self.file(), sparse.csc_array(data.M))
-        else:
-            np.save(self.file(), data.M)
+        write_array(self.file(), data.M)
         for file, what, names in ((NAMES, "column", data.column_names), (ROW_NAMES, "row", data.row_names)):
             lines = [" ".join(name.split()) or f"{what} {index}" for index, name in enumerate(names)]
             (self.folder / file).write_text("\n".join(lines) + "\n", encoding="utf-8")

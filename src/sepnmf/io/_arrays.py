@@ -1,4 +1,4 @@
-"""Readers of .npy and .npz files. Nothing is unpickled."""
+"""Readers of .npy and .npz files, and a writer of matrices. Nothing is unpickled."""
 
 import zipfile
 from math import prod
@@ -111,3 +111,16 @@ def read_sparse(file: Path, archive: zipfile.ZipFile, members: dict[str, zipfile
     with parsing(file, "a SciPy sparse matrix"):
         matrix = sparse.load_npz(file)
     return sparse_data_of(matrix, file)
+
+
+def array_suffix(M: Any) -> str:
+    """Return the ending of a file that `write_array` writes: ".npz" of a sparse matrix."""
+    return ".npz" if sparse.issparse(M) else ".npy"
+
+
+def write_array(file: Path, M: Any) -> None:
+    """Write a matrix to a file with the ending `array_suffix(M)`."""
+    if array_suffix(M) == ".npz":
+        sparse.save_npz(file, M.tocsc())
+    else:
+        np.save(file, M)

@@ -119,7 +119,10 @@ def nfindr(
 
 def check_independent(E: Floats, eps: float) -> None:
     """Refuse included columns that no simplex has as vertices."""
-    if E.shape[1] and np.linalg.matrix_rank(E, rtol=max(E.shape) * eps) < E.shape[1]:
+    if not E.shape[1]:
+        return
+    sizes = np.linalg.svd(E, compute_uv=False)
+    if len(sizes) < E.shape[1] or sizes[-1] <= max(E.shape) * eps * sizes[0]:
         raise ValueError(
             "include has columns of which one is an affine combination of others, so that N-FINDR's simplex "
             "has no volume: include fewer."

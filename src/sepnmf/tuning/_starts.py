@@ -56,7 +56,7 @@ def greedy_starts(
 
 
 def extreme_start(problem: Problem) -> dict[str, Ints]:
-    """The columns that are extreme most often along random lines, by name; empty if there are fewer than r.
+    """The columns that are extreme most often along random lines, by name; empty if fewer than r ever are.
 
     It looks at all rows. Where fewer directions than anchors stand out of the noise, the other starts look at
     these directions alone, and may all lead to the same local minimum. PPI cannot include columns.
@@ -64,8 +64,11 @@ def extreme_start(problem: Problem) -> dict[str, Ints]:
     bright = np.flatnonzero(problem.choice.any(axis=0))
     if problem.r > len(bright) or len(problem.known.include):
         return {}
-    columns = problem.data.take(bright)
-    sel = ppi(columns, problem.r, random_state=drawn_seed(problem.rng), negative="allow")
+    columns, seed = problem.data.take(bright), drawn_seed(problem.rng)
+    try:
+        sel = ppi(columns, problem.r, random_state=seed, negative="allow")
+    except ValueError:
+        return {}
     return {"ppi": bright[sel.anchors]}
 
 
