@@ -275,6 +275,22 @@ def test_very_many_heaps_of_names_in_one_place_are_refused(tmp_path):
         read(tmp_path / "a.h5")
 
 
+@pytest.mark.parametrize("user_block", [0, 512])
+def test_nodes_of_a_tree_that_follow_one_another_in_a_cycle_are_refused(tmp_path, user_block):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w", userblock_size=user_block) as content:
+        content.create_dataset("x", data=RNG.random((64, 64)), chunks=(2, 2))
+    assert read(path).M.shape == (64, 64)
+    content = path.read_bytes()
+    nodes = [found.start() for found in re.finditer(rb"TREE\x01\x00", content)]  # of chunks
+    assert number_at(content, nodes[0] + 16) + user_block in nodes
+    for k, node in enumerate((nodes[0], number_at(content, nodes[0] + 16) + user_block)):
+        (tmp_path / f"{k}.h5").write_bytes(with_number(content, node + 16, nodes[0] - user_block))
+        bounds.assert_refused_in_little_memory([tmp_path / f"{k}.h5"], seconds=20)
+        with pytest.raises(ValueError, match=r"HDF5 file: a tree of names or chunks is damaged\.$"):
+            read(tmp_path / f"{k}.h5")
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"chunks": (3,)}, {"chunks": (3,), "compression": "gzip", "shuffle": True}]
 )
@@ -359,8 +375,8 @@ def test_a_heap_is_found_whatever_is_in_its_reserved_bytes(tmp_path):
     bounds.assert_refused_in_little_memory([path])
 
 
-@pytest.mark.parametrize("begin", [b"GCOL\1xyz", b"HEAP\0\0\0\0"])
-def test_the_first_bytes_of_a_heap_in_other_data_are_no_heap(tmp_path, begin):
+@pytest.mark.parametrize("begin", [b"GCOL\1xyz", b"HEAP\0\0\0\0", b"TREE\0\0\0\0"])
+def test_the_first_bytes_of_a_heap_or_a_tree_in_other_data_are_neither(tmp_path, begin):
     path = tmp_path / "a.h5"
     values = np.frombuffer(begin + bytes([255]) * 8 + bytes(8 * 10), "u1").reshape(2, 6, 8)
     with h5py.File(path, "w") as content:

@@ -16,6 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from sepnmf.io._guards import needed
+from sepnmf.io._trees import NODE, check_trees
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 HEAP_BEGIN = re.compile(rb"GCOL\x01...", re.DOTALL)  # the library does not look at the last three bytes
@@ -35,13 +36,13 @@ BLOCK, SEARCHED = 2**24, 2**27  # bytes
 
 @lru_cache(maxsize=256)
 def check_heaps(file: Path, _: int, size: int) -> None:
-    """Refuse damaged heaps of texts or names, a text longer than the file, and an unknown kind of texts.
+    """Refuse damaged heaps and trees, a text longer than the file, and an unknown kind of texts.
 
     The library does not leave a heap that has an entry of no bytes, asks for memory without end where the
     unused blocks of a heap are a cycle, asks for the memory of a text before it looks for it, and ends the
-    process where entries of any length are neither sequences nor texts. Heaps are found by the bytes that
-    they begin with, near both ends of a large file, where libraries write. The second argument tells versions
-    of a file.
+    process where entries of any length are neither sequences nor texts. Heaps and trees are found by the
+    bytes that they begin with, near both ends of a large file, where libraries write. The second argument
+    tells versions of a file.
     """
     heaps: dict[int, set[int]] = {}  # the numbers of texts, by the place of their heap
     unknown: list[int] = []
@@ -61,6 +62,7 @@ def check_heaps(file: Path, _: int, size: int) -> None:
                 heaps[begin] = check_heap(stream, begin, begin + length)
         base = base_address(stream, size)
         check_names(stream, size, base)
+        check_trees(blocks(stream, size, NODE.size - 1), base)
         addresses = {begin - base: numbers for begin, numbers in heaps.items()}
         places = list(islice(false_lengths(stream, size, addresses), 1000))
     if places and not all(is_data(file, place) for place in places):
