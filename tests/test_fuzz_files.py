@@ -28,12 +28,14 @@ def test_files_that_once_fell_are_read_or_refused(fuzz):
     worker = fuzz.Worker()
     try:
         answers = {
-            path.name: worker.read(fuzz.file_in(path), part) for path in SAVED for part in (False, True)
+            (path.name, part): worker.read(fuzz.file_in(path), part)
+            for path in SAVED
+            for part in (False, True)
         }
     finally:
         worker.stop()
     assert answers
-    assert not {name: answer for name, answer in answers.items() if answer.startswith("wrong")}
+    assert not {read: answer for read, answer in answers.items() if answer.startswith("wrong")}
 
 
 def test_what_is_not_documented_is_found(fuzz):

@@ -223,6 +223,74 @@ def test_a_heap_of_texts_that_has_no_end_is_refused(tmp_path):
             read(path)
 
 
+def with_unused_blocks(path, user_block=0):
+    """A file whose heap of names has unused blocks; return its bytes, and where heap and names are."""
+    names = [f"name {k} of the arrays" for k in range(6)]
+    with h5py.File(path, "w", userblock_size=user_block) as content:
+        for name in names:
+            content[name] = CUBE
+        for name in names[1::2]:
+            del content[name]
+    content = path.read_bytes()
+    heap = content.index(b"HEAP\0")
+    return content, heap, user_block + int.from_bytes(content[heap + 24 : heap + 32], "little")
+
+
+def number_at(content, place):
+    return int.from_bytes(content[place : place + 8], "little")
+
+
+def with_number(content, place, number):
+    return content[:place] + number.to_bytes(8, "little") + content[place + 8 :]
+
+
+@pytest.mark.parametrize("user_block", [0, 512])
+def test_unused_blocks_of_a_heap_of_names_that_have_no_end_are_refused(tmp_path, user_block):
+    path = tmp_path / "a.h5"
+    content, heap, names = with_unused_blocks(path, user_block)
+    first = number_at(content, heap + 16)
+    second = number_at(content, names + first)
+    assert read(path, variable="name 0 of the arrays").M.shape == (4, 64)
+    from_zero = with_number(with_number(content, heap + 16, 0), names, 8)
+    damaged = {
+        "itself.h5": with_number(content, names + first, first),
+        "cycle.h5": with_number(content, names + second, first),
+        "zero.h5": with_number(from_zero, names + 8, 8),
+        "reserved.h5": with_number(content, names + first, first).replace(b"HEAP\0\0\0\0", b"HEAP\0abc"),
+        "large.h5": with_number(content, heap + 8, 2**33),
+    }
+    for name, edited in damaged.items():
+        (tmp_path / name).write_bytes(edited)
+        if name != "large.h5":  # which the library refuses
+            with pytest.raises(ValueError, match=r"HDF5 file: a heap of names is damaged\.$"):
+                read(tmp_path / name)
+    bounds.assert_refused_in_little_memory([tmp_path / name for name in damaged])
+
+
+def test_very_many_heaps_of_names_in_one_place_are_refused(tmp_path):
+    content, heap, _ = with_unused_blocks(tmp_path / "a.h5")
+    head = with_number(content[heap : heap + 32], 8, len(content))  # from the beginning of the file
+    (tmp_path / "a.h5").write_bytes(content + 3 * with_number(head, 24, 0))
+    with pytest.raises(ValueError, match="its heaps of names are larger than the file"):
+        read(tmp_path / "a.h5")
+
+
+@pytest.mark.parametrize("user_block", [0, 512])
+def test_nodes_of_a_tree_that_follow_one_another_in_a_cycle_are_refused(tmp_path, user_block):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w", userblock_size=user_block) as content:
+        content.create_dataset("x", data=RNG.random((64, 64)), chunks=(2, 2))
+    assert read(path).M.shape == (64, 64)
+    content = path.read_bytes()
+    nodes = [found.start() for found in re.finditer(rb"TREE\x01\x00", content)]  # of chunks
+    assert number_at(content, nodes[0] + 16) + user_block in nodes
+    for k, node in enumerate((nodes[0], number_at(content, nodes[0] + 16) + user_block)):
+        (tmp_path / f"{k}.h5").write_bytes(with_number(content, node + 16, nodes[0] - user_block))
+        bounds.assert_refused_in_little_memory([tmp_path / f"{k}.h5"], seconds=20)
+        with pytest.raises(ValueError, match=r"HDF5 file: a tree of names or chunks is damaged\.$"):
+            read(tmp_path / f"{k}.h5")
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"chunks": (3,)}, {"chunks": (3,), "compression": "gzip", "shuffle": True}]
 )
@@ -307,9 +375,10 @@ def test_a_heap_is_found_whatever_is_in_its_reserved_bytes(tmp_path):
     bounds.assert_refused_in_little_memory([path])
 
 
-def test_the_first_bytes_of_a_heap_in_other_data_are_no_heap(tmp_path):
+@pytest.mark.parametrize("begin", [b"GCOL\1xyz", b"HEAP\0\0\0\0", b"TREE\0\0\0\0"])
+def test_the_first_bytes_of_a_heap_or_a_tree_in_other_data_are_neither(tmp_path, begin):
     path = tmp_path / "a.h5"
-    values = np.frombuffer(b"GCOL\1xyz" + bytes([255]) * 8 + bytes(8 * 10), "u1").reshape(2, 6, 8)
+    values = np.frombuffer(begin + bytes([255]) * 8 + bytes(8 * 10), "u1").reshape(2, 6, 8)
     with h5py.File(path, "w") as content:
         content["x"] = values
     assert read(path).M.size == values.size

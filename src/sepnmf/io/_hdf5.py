@@ -35,7 +35,7 @@ DENSEST = 1032  # bytes that one byte of a deflated chunk can stand for
 
 @contextmanager
 def open_hdf5(file: Path) -> Iterator[Any]:
-    """Open a file; refuse one with a text without an end, or one that is longer than the file."""
+    """Open a file; refuse one with a damaged heap or tree, or a text that is longer than the file."""
     state = file.stat()
     check_heaps(file, state.st_mtime_ns, state.st_size)
     with needed("h5py").File(file, "r") as content:

@@ -1,7 +1,8 @@
 """Checks of the texts of any length in an HDF5 file: the library takes the file's word for where they end.
 
 They are in heaps. An attribute or a dataset refers to a text by its length, the address of its heap, and a
-number in the heap: 16 bytes.
+number in the heap: 16 bytes. The names in a group are in a heap of another kind, whose unused blocks are a
+linked list.
 """
 
 import re
@@ -15,9 +16,11 @@ from typing import IO, Any
 import numpy as np
 
 from sepnmf.io._guards import needed
+from sepnmf.io._trees import NODE, check_trees
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 HEAP_BEGIN = re.compile(rb"GCOL\x01...", re.DOTALL)  # the library does not look at the last three bytes
+NAMES_BEGIN = re.compile(rb"HEAP\x00...", re.DOTALL)  # of a heap of names
 ATTRIBUTE = re.compile(rb"(?=([\x02\x03][\x00-\x03].{6}))", re.DOTALL)  # of its later versions
 LONGEST_ATTRIBUTE = 2**16
 # Types of any length, 16 bytes in the file, that are neither a sequence (0) nor a text (1).
@@ -27,17 +30,19 @@ UNKNOWN_TYPE = re.compile(
 )
 HEAP_SIZE = 8  # bytes of what a heap begins with
 REFERENCE = 16
+UNUSED, LAST = 16, 1  # bytes of the smallest unused block of a heap of names, and what the last one refers to
 BLOCK, SEARCHED = 2**24, 2**27  # bytes
 
 
 @lru_cache(maxsize=256)
 def check_heaps(file: Path, _: int, size: int) -> None:
-    """Refuse a damaged heap of texts, a text that is longer than the file, and an unknown kind of texts.
+    """Refuse damaged heaps and trees, a text longer than the file, and an unknown kind of texts.
 
-    The library does not leave a heap that has an entry of no bytes, asks for the memory of a text before it
-    looks for it, and ends the process where entries of any length are neither sequences nor texts. Heaps are
-    found by the bytes that they begin with, near both ends of a large file, where libraries write. The second
-    argument tells versions of a file.
+    The library does not leave a heap that has an entry of no bytes, asks for memory without end where the
+    unused blocks of a heap are a cycle, asks for the memory of a text before it looks for it, and ends the
+    process where entries of any length are neither sequences nor texts. Heaps and trees are found by the
+    bytes that they begin with, near both ends of a large file, where libraries write. The second argument
+    tells versions of a file.
     """
     heaps: dict[int, set[int]] = {}  # the numbers of texts, by the place of their heap
     unknown: list[int] = []
@@ -56,6 +61,8 @@ def check_heaps(file: Path, _: int, size: int) -> None:
                     raise ValueError("its heaps of texts are larger than the file")
                 heaps[begin] = check_heap(stream, begin, begin + length)
         base = base_address(stream, size)
+        check_names(stream, size, base)
+        check_trees(blocks(stream, size, NODE.size - 1), base)
         addresses = {begin - base: numbers for begin, numbers in heaps.items()}
         places = list(islice(false_lengths(stream, size, addresses), 1000))
     if places and not all(is_data(file, place) for place in places):
@@ -84,6 +91,28 @@ def check_heap(stream: IO[bytes], begin: int, end: int) -> set[int]:
             raise ValueError("a heap of texts is damaged")
         numbers.add(number)
     return numbers - {0}
+
+
+def check_names(stream: IO[bytes], size: int, base: int) -> None:
+    """Check that the unused blocks of each heap of names end; each begins with the place of the next."""
+    total = 0
+    for start, block in blocks(stream, size, HEAP_SIZE - 1):
+        for found in NAMES_BEGIN.finditer(block):
+            stream.seek(start + found.start() + HEAP_SIZE)
+            length, place, address = struct.unpack("<3Q", stream.read(24).ljust(24, b"\0"))
+            begin = base + address
+            if begin + length > size:
+                continue  # other data, or the library refuses it
+            total += length
+            if total > size:
+                raise ValueError("its heaps of names are larger than the file")
+            for _ in range(length // UNUSED + 1):
+                if place == LAST or place >= length:
+                    break
+                stream.seek(begin + place)
+                place = int.from_bytes(stream.read(8), "little") or length  # the library refuses 0 here
+            else:
+                raise ValueError("a heap of names is damaged")
 
 
 def base_address(stream: IO[bytes], size: int) -> int:
