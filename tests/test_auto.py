@@ -305,3 +305,13 @@ def test_fewer_directions_than_anchors_have_a_start_that_looks_at_all_rows():
     after = dict(zip(sel.history["start"], sel.history["after"], strict=True))
     assert after["ppi"] < min(after["snpa"], after["xray"])
     assert instance.share_found(sel.anchors) == 1
+
+
+def test_very_many_columns_have_no_start_that_takes_longer_than_the_descent(monkeypatch):
+    M, anchors = make_dirichlet(noise=0.05, n=6000, r=5, random_state=0)
+    sel = sepnmf.select(M, 5, negative="allow")
+    assert set(sel.history["start"]) == {"snpa", "spa", "xray"}
+    monkeypatch.setattr("sepnmf.tuning._auto.CROWDED", 5000)
+    few = sepnmf.select(M, 5, negative="allow")
+    assert set(few.history["start"]) == {"spa", "xray"}
+    assert set(few.anchors) == set(sel.anchors) == set(anchors)

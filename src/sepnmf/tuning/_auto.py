@@ -39,6 +39,7 @@ MANY = 20  # anchors; beyond, and with little noise, one start will do: others t
 # Times the variance of the noise, for every column: what a descent gains by chance if lengths are free. Short
 # columns are anchors that hardly tie the vertices, which then follow the noise of all columns.
 BY_CHANCE = 0.5
+CROWDED = 50_000  # columns; beyond, and with little noise, SNPA takes longer than the descent from its answer
 BIG = 20_000_000  # entries; beyond, only the starts that hold no copy of the data
 
 
@@ -285,8 +286,12 @@ def starts_with_noise(problem: Problem) -> Starts:
     assert problem.noise is not None
     coordinates, include = problem.noise.coordinates, problem.known.include
     # In fewer directions than anchors SPA finds no more columns than there are directions.
-    is_plain = problem.r > MANY and coordinates is not None and len(coordinates) >= problem.r
-    few: tuple[str, ...] = ("spa",) if is_plain else ("snpa", "spa", "xray")
+    is_sharp = coordinates is not None and len(coordinates) >= problem.r
+    few: tuple[str, ...] = ("snpa", "spa", "xray")
+    if is_sharp and problem.r > MANY:
+        few = ("spa",)
+    elif is_sharp and problem.n > CROWDED:
+        few = ("spa", "xray")
     if problem.noise.brightness is None:
         starts = greedy_starts(problem.choice, problem.r, drawn_seed(problem.rng), few, include)
         is_flat = coordinates is not None and len(coordinates) < problem.r
