@@ -22,15 +22,19 @@ def served(session, title="data"):
     """Serve a session as `sepnmf explore` does; yields the address and the explorer."""
     explorer = Explorer(session)
     addresses, loop = queue.Queue(), asyncio.new_event_loop()
-    pages = serve(lambda document: View(explorer, document).layout, title, 0, addresses.put)
+    pages = serve(lambda *server: View(explorer, *server).layout, title, 0, addresses.put)
 
     async def run():
         stopping.append(asyncio.current_task())
         with contextlib.suppress(asyncio.CancelledError):
             await pages
 
+    def until_stopped():
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:  # ends what Bokeh has left
+            runner.run(run())
+
     stopping = []
-    thread = threading.Thread(target=lambda: loop.run_until_complete(run()), daemon=True)
+    thread = threading.Thread(target=until_stopped, daemon=True)
     thread.start()
     try:
         yield addresses.get(timeout=60), explorer
@@ -38,7 +42,6 @@ def served(session, title="data"):
         loop.call_soon_threadsafe(stopping[0].cancel)
         thread.join(10)
         assert not thread.is_alive()
-        loop.close()
 
 
 def write_table(path, seed=0):

@@ -1,6 +1,7 @@
 """The files of an export are those of the command, which gives the same anchors, names and weights again."""
 
 import csv
+import errno
 import html
 import json
 import shlex
@@ -170,6 +171,58 @@ def test_an_export_that_is_refused_says_why(tmp_path):
     (tmp_path / "out" / "anchors.csv").write_text("mine")
     with pytest.raises(ValueError, match="was not written by sepnmf and would be overwritten"):
         session.export(tmp_path / "out")
+
+
+def files_in(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("fails", ["command", "disk"])
+def test_an_export_that_fails_leaves_the_last_one_with_its_mask(tmp_path, monkeypatch, fails):
+    np.save(tmp_path / "table.npy", mixtures())
+    session = Session.open(tmp_path / "table.npy", 3, method="spa")
+    used = np.ones(120, bool)
+    used[110:] = False
+    session.use(used)
+    session.export(tmp_path / "out")
+    before = files_in(tmp_path / "out")
+    assert "explored-mask.npy" in before
+    used[100:] = False
+    session.use(used)
+    if fails == "command":
+        (tmp_path / "table.npy").unlink()
+    else:
+
+        def full(file, array):
+            file.write_bytes(b"half of it")
+            raise OSError(errno.ENOSPC, "No space left on device", str(file))
+
+        monkeypatch.setattr(np, "save", full)
+    for folder in ("out", "other"):
+        with pytest.raises((ValueError, OSError)):
+            session.export(tmp_path / folder)
+    assert files_in(tmp_path / "out") == before
+    assert not (tmp_path / "other").exists()
+
+
+def test_an_export_that_was_killed_has_put_the_last_mask_aside(tmp_path):
+    np.save(tmp_path / "table.npy", mixtures())
+    session = Session.open(tmp_path / "table.npy", 3, method="spa")
+    used = np.ones(120, bool)
+    used[110:] = False
+    session.use(used)
+    session.export(tmp_path / "out")
+    before = files_in(tmp_path / "out")
+    mask, old = tmp_path / "out/explored-mask.npy", tmp_path / "out/.explored-mask.npy.old"
+    mask.rename(old)
+    mask.write_bytes(b"half of it")
+    (tmp_path / "table.npy").rename(tmp_path / "elsewhere.npy")
+    with pytest.raises(ValueError, match="table"):
+        session.export(tmp_path / "out")
+    assert files_in(tmp_path / "out") == before
+    (tmp_path / "elsewhere.npy").rename(tmp_path / "table.npy")
+    session.export(tmp_path / "out")
+    assert files_in(tmp_path / "out").keys() == before.keys()
 
 
 def test_options_of_reading_are_in_the_command(tmp_path):

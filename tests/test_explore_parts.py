@@ -1,11 +1,15 @@
 """Parts of the explorer that need no browser: areas, addresses, colours, work in a thread, notebooks."""
 
+import asyncio
 import threading
 
 import numpy as np
 import pytest
 
 pytest.importorskip("panel")
+
+from bokeh.document import Document
+from tornado.ioloop import IOLoop
 
 import sepnmf
 from exploring import open_counts, open_image, open_table
@@ -118,6 +122,21 @@ def test_in_a_notebook_the_explorer_is_an_object_of_panel():
     shown = sepnmf.explore(M, 3)
     assert isinstance(shown, pn.Column)
     assert len(shown.select(pn.pane.Bokeh)) == 3
+
+
+def test_a_window_made_in_another_thread_is_changed_in_that_of_the_server(tmp_path):
+    """Bokeh 3.10 makes windows in threads of their own."""
+    document, explorer = Document(), Explorer(open_table(tmp_path))
+
+    async def run():
+        view = await asyncio.to_thread(View, explorer, document, IOLoop.current())
+        assert not document.session_callbacks
+        await asyncio.to_thread(view.go_to, "sample 7")
+        await asyncio.sleep(0.1)
+        (waiting,) = document.session_callbacks
+        assert waiting.callback.__name__ == "show_column"
+
+    asyncio.run(run())
 
 
 def test_without_a_server_acts_are_shown_at_once(tmp_path):

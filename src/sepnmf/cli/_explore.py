@@ -64,12 +64,15 @@ def explore(
         print_error(sentence)
     explorer = Explorer(session)
 
+    def window(document: Any, loop: Any) -> Any:
+        return View(explorer, document, loop).layout
+
     def ready(address: str) -> None:
         print_line(f"Exploring {file.name} at {address} (Ctrl-C ends it).")
         if browser:
             webbrowser.open(address)
 
     try:
-        asyncio.run(serve(lambda document: View(explorer, document).layout, file.name, port, ready))
+        asyncio.run(serve(window, file.name, port, ready))
     except KeyboardInterrupt:
         raise UserError(ENDED, INTERRUPTED) from None

@@ -6,10 +6,12 @@ The files are written by that command itself, in a process of its own: what is e
 import csv
 import io
 import json
+import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,6 +95,10 @@ class Command:
         if data.row_names:
             yield from ("--row-names", str(self.folder / ROW_NAMES))
 
+    def written_names(self) -> list[str]:
+        """Return the names of the files that the command reads and that may have to be written."""
+        return [MASK] if self.reads_file else [MASK, NAMES, ROW_NAMES, self.file().name]
+
     def write_what_it_reads(self) -> None:
         """Write the mask, and the data if they are not in a file."""
         data = self.source.data
@@ -140,13 +146,39 @@ def shown_command(source: Source, state: State, seed: int, folder: Path) -> str:
 def export(source: Source, state: State, seed: int, folder: Path) -> Exported:
     """Run the command, and return the files that it has written."""
     command = Command(source, state, seed, folder)
-    command.write_what_it_reads()
     words = command.words()
-    run = subprocess.run(
-        [sys.executable, "-m", *words], capture_output=True, text=True, encoding="utf-8", check=False
-    )
-    if run.returncode:
-        reason = run.stderr.strip().splitlines()
-        raise ValueError(reason[-1] if reason else f"sepnmf ended with exit code {run.returncode}.")
+    with kept_if_it_fails(folder, command.written_names()):
+        command.write_what_it_reads()
+        run = subprocess.run(
+            [sys.executable, "-m", *words], capture_output=True, text=True, encoding="utf-8", check=False
+        )
+        if run.returncode:
+            reason = run.stderr.strip().splitlines()
+            raise ValueError(reason[-1] if reason else f"sepnmf ended with exit code {run.returncode}.")
     files = json.loads((folder / "run.json").read_text(encoding="utf-8"))["files"]
     return Exported(tuple(folder / name for name in files), shlex.join(words))
+
+
+@contextmanager
+def kept_if_it_fails(folder: Path, names: Sequence[str]) -> Iterator[None]:
+    """Put files of the last export aside; they come back if there is an exception."""
+    was_there = folder.exists()
+    aside = {folder / name: folder / f".{name}.old" for name in names}
+    before = [file for file in aside if file.exists()]
+    try:
+        for file in before:
+            if not aside[file].exists():  # otherwise it is of an export that was killed
+                os.replace(file, aside[file])
+        yield
+    except BaseException:
+        for file, old in aside.items():
+            if old.exists():
+                os.replace(old, file)
+            elif file not in before:
+                file.unlink(missing_ok=True)
+        if not was_there:
+            with suppress(OSError):  # it does not exist, or is not empty
+                folder.rmdir()
+        raise
+    for old in aside.values():
+        old.unlink(missing_ok=True)

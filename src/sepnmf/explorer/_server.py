@@ -56,14 +56,18 @@ class Guard(Router):  # type: ignore[misc]
 
 
 async def serve(
-    view: Callable[[Any], pn.viewable.Viewable], title: str, port: int, on_ready: Callable[[str], None]
+    view: Callable[[Any, IOLoop], pn.viewable.Viewable],
+    title: str,
+    port: int,
+    on_ready: Callable[[str], None],
 ) -> None:
     """Serve a page until the task is cancelled; then close the port and all connections.
 
     Parameters
     ----------
     view : callable
-        Makes what is shown in a window of the browser from the document of Bokeh that it goes into.
+        Makes what is shown in a window of the browser from the document of Bokeh that it goes into, and
+        the loop of the server. It may be called in any thread.
     title : str
         Title of the page.
     port : int
@@ -79,8 +83,9 @@ async def serve(
 
     def fill(document: Any) -> None:
         document.template_variables["app_favicon"] = "data:,"
-        view(document).server_doc(document, title=title)
+        view(document, loop).server_doc(document, title=title)
 
+    loop = IOLoop.current()
     token = secrets.token_urlsafe(TOKEN_BYTES)
     try:
         listening = socket.create_server((ADDRESS, port))
@@ -97,7 +102,7 @@ async def serve(
     )
     http = HTTPServer(Guard(application, token, port))
     http.add_socket(listening)
-    server = BaseServer(IOLoop.current(), application, http)
+    server = BaseServer(loop, application, http)
     server.start()
     try:
         on_ready(f"http://{ADDRESS}:{port}/{token}/")

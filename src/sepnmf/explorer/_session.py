@@ -254,7 +254,7 @@ class Session(Explored):
         Raises
         ------
         ValueError
-            If the command fails; the message is its own.
+            If the command fails; the message is its own. The files of an earlier export are kept.
         """
         return export(self.source, self._state, self.seed, self._folder(folder))
 

@@ -35,10 +35,13 @@ dt { font-weight: 650; } dd { margin: 0; }
 
 
 class View:
-    """The widgets of one window. `document` is that of Bokeh's server, None in a notebook."""
+    """The widgets of one window. `document` and `loop` are those of Bokeh's server, None in a notebook.
 
-    def __init__(self, explorer: Explorer, document: Any = None) -> None:
-        self.explorer, self.session, self.document = explorer, explorer.session, document
+    Bokeh 3.10 makes windows in threads of their own, where the loop of the server cannot be asked for.
+    """
+
+    def __init__(self, explorer: Explorer, document: Any = None, loop: IOLoop | None = None) -> None:
+        self.explorer, self.session, self.document, self.loop = explorer, explorer.session, document, loop
         self.column: int | None = None  # under the pointer
         self.held = False  # whether it was clicked, so that the pointer may leave it
         self.drawn: Bools | None = None  # which columns are in the area that was drawn
@@ -53,9 +56,7 @@ class View:
         self.keyboard.on_msg(lambda event: self.keys()[event.data]())
         self.layout = self.laid_out()
         explorer.windows.append(self)
-        self.loop = None
         if document is not None:
-            self.loop = IOLoop.current()
             document.on_session_destroyed(lambda _: explorer.windows.remove(self))
         self.refresh()
 
