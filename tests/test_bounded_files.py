@@ -109,6 +109,29 @@ def test_sizes_of_pages_are_those_that_pyarrow_writes(tmp_path, version, compres
             assert 10 * len(sizes) < headers < 200 * len(sizes)
 
 
+@pytest.mark.parametrize("levels", [b"\x19\x16\x14", b"\x19\x36\x00\x14\x00", b"\x19\x06"])
+def test_contradictory_metadata_of_a_column_do_not_end_the_process(tmp_path, levels):
+    content = parquet(pa.table({"x": np.ones(10), "t": ["word"] * 10}), compression="none")
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    footer, known = content[start:-8], b"\x19\x26\x00\x14"  # how often each definition level occurs
+    assert footer.count(known) == 2
+    footer = footer.replace(known, levels)
+    ended = footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    (tmp_path / "a.parquet").write_bytes(content[:start] + ended)
+    read_in_another_process(tmp_path / "a.parquet")
+
+
+def read_in_another_process(path):
+    """Read a file, or refuse it; the process may not end otherwise."""
+    code = "import sys\nfrom sepnmf.io import read\ntry: read(sys.argv[1])\nexcept ValueError: pass"
+    subprocess.run([sys.executable, "-c", code, str(path)], timeout=60, check=True)
+
+
+def test_truth_values_of_which_some_are_missing_are_numbers(tmp_path):
+    pq.write_table(pa.table({"x": [2.0, 3.0], "b": [True, None]}), tmp_path / "a.parquet")
+    np.testing.assert_array_equal(read(tmp_path / "a.parquet").M, [[2, 1], [3, np.nan]])
+
+
 # ENVI.
 
 

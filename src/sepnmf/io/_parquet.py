@@ -1,23 +1,29 @@
 """Reader of Parquet files, .parquet. What a file declares is checked before the library allocates it."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sepnmf.io._data import Data
 from sepnmf.io._guards import TEXT_SIZE, check_size, needed, one_line, parsing
 from sepnmf.io._omitted import check_omitted, said_of_columns
+from sepnmf.io._thrift import I32, I64, LIST, STRUCT, Compact, Struct
 from sepnmf.matrix._axis_column import axis_of, names_rows
 
 KIND = "a Parquet file"
 HEADER = 2**16  # bytes in which the header of a page ends
+END = 8  # bytes behind the footer: its length, and PAR1
 
-# Types of the compact protocol of Thrift, in which headers of pages are written.
-TRUE, FALSE, BYTE, DOUBLE, BINARY, STRUCT = 1, 2, 3, 7, 8, 12
-INTEGERS = (4, 5, 6)
+# Fields of the footer, of a group of rows, of a part of a column, and of the header of a page.
+ROWS, GROUPS = (3, I64), (4, LIST)
+COLUMNS, GROUP_ROWS = (1, LIST), (3, I64)
+COLUMN, VALUES, SIZE, PAGES, DICTIONARY = (3, STRUCT), (5, I64), (7, I64), (9, I64), (11, I64)
+PAGE_SIZE, STORED_SIZE = (2, I32), (3, I32)
 
 
 def read_parquet(file: Path, *, index: bool | None = None, omit: Sequence[str] = ()) -> Data:
@@ -57,11 +63,12 @@ def read_parquet(file: Path, *, index: bool | None = None, omit: Sequence[str] =
         if not named:
             raise ValueError(f"{file.name} has no column of numbers.")
         with parsing(file, KIND):
-            nbytes = checked_sizes(content.metadata, set(named), file)
+            paths = [content.schema.column(j).path for j in range(len(content.schema))]
+            nbytes = checked_sizes(footer_of(file), paths, set(named), file)
         check_size(8 * rows * len(schema.names), file)
         check_size(nbytes + (TEXT_SIZE * rows if by_name else 0), file)
         with parsing(file, KIND):
-            columns = [column.to_numpy() for column in content.read(named).columns]
+            columns = [numbers_of(column) for column in content.read(named).columns]
             if any(column.shape != (rows,) for column in columns):
                 raise ValueError(f"it declares {rows} rows, and a column has another number")
             M = np.empty((rows, len(named)), np.result_type(*columns), order="F")
@@ -110,6 +117,12 @@ def is_text_or_date(kind: Any) -> bool:
     return is_text(kind) or bool(needed("pyarrow").types.is_temporal(kind))
 
 
+def numbers_of(column: Any) -> NDArray[Any]:
+    """Return a column as numbers; entries that are missing, also of truth values, become NaN."""
+    numbers: NDArray[Any] = column.to_numpy()
+    return numbers.astype(np.float64) if numbers.dtype.hasobject else numbers
+
+
 def words_of(file: Path, name: str) -> list[str]:
     """Read a column as text, as a dictionary so that a repeated word is in memory once."""
     pq = needed("pyarrow.parquet")
@@ -125,31 +138,44 @@ def words_of(file: Path, name: str) -> list[str]:
     return words
 
 
-def checked_sizes(metadata: Any, numeric: set[str], file: Path) -> int:
+def footer_of(file: Path) -> Struct:
+    """Return the footer of a file, which says where its columns are.
+
+    pyarrow (26) ends the process where what its metadata say about a column is contradictory.
+    """
+    with file.open("rb") as stream:
+        stream.seek(-END, os.SEEK_END)
+        length = int.from_bytes(stream.read(4), "little")
+        stream.seek(-END - length, os.SEEK_END)
+        return Compact(stream.read(length)).struct()
+
+
+def checked_sizes(footer: Struct, paths: Sequence[str], numeric: set[str], file: Path) -> int:
     """Return the bytes of all pages, decompressed; refuse a file whose numbers of rows do not agree.
 
-    A page may declare any size, and the library allocates it. Columns of numbers must have about the size of
-    their numbers.
+    `paths` are the names of all columns. A page may declare any size, and the library allocates it. Columns
+    of numbers must have about the size of their numbers.
     """
     total = counted = 0
     with file.open("rb") as stream:
-        for k in range(metadata.num_row_groups):
-            group = metadata.row_group(k)
-            counted += group.num_rows
-            for j in range(group.num_columns):
-                column = group.column(j)
-                starts = [column.dictionary_page_offset or 0, column.data_page_offset or 0]
+        for group in footer[GROUPS]:
+            rows = group[GROUP_ROWS]
+            counted += rows
+            columns = [chunk[COLUMN] for chunk in group[COLUMNS]]
+            for path, column in zip(paths, columns, strict=True):
+                count = column[VALUES]
+                starts = [column.get(DICTIONARY, 0), column[PAGES]]
                 start = min((start for start in starts if start > 0), default=0)
-                sizes = list(page_sizes(stream, start, start + column.total_compressed_size))
-                total += sum(sizes)
-                if column.path_in_schema not in numeric:
+                size = sum(page_sizes(stream, start, start + column[SIZE]))
+                total += size
+                if path not in numeric:
                     continue
-                if column.num_values != group.num_rows or group.num_rows < 0:
-                    raise ValueError(f"a group of {group.num_rows} rows has {column.num_values} numbers")
-                if sum(sizes) > 16 * column.num_values + 2**20:
-                    raise ValueError(f"the pages of {column.num_values} numbers declare {sum(sizes)} bytes")
-    if counted != metadata.num_rows:
-        raise ValueError(f"it declares {metadata.num_rows} rows, and its groups have {counted}")
+                if count != rows or rows < 0:
+                    raise ValueError(f"a group of {rows} rows has {count} numbers")
+                if size > 16 * count + 2**20:
+                    raise ValueError(f"the pages of {count} numbers declare {size} bytes")
+    if counted != footer[ROWS]:
+        raise ValueError(f"it declares {footer[ROWS]} rows, and its groups have {counted}")
     return total
 
 
@@ -157,65 +183,10 @@ def page_sizes(stream: IO[bytes], start: int, stop: int) -> Iterator[int]:
     """Yield the size, decompressed, that each page of a column declares."""
     while start < stop:
         stream.seek(start)
-        header = Header(stream.read(HEADER))
+        header = Compact(stream.read(HEADER))
         fields = header.struct()
-        declared, stored = fields.get(2, -1), fields.get(3, -1)
+        declared, stored = fields.get(PAGE_SIZE, -1), fields.get(STORED_SIZE, -1)
         if declared < 0 or stored < 0:
             raise ValueError("a page does not declare its size")
         yield declared
         start += header.place + stored
-
-
-class Header:
-    """The header of a page, in the compact protocol of Thrift."""
-
-    def __init__(self, content: bytes) -> None:
-        self.content, self.place = content, 0
-
-    def byte(self) -> int:
-        """Return the next byte."""
-        if self.place >= len(self.content):
-            raise ValueError("the header of a page is truncated")
-        self.place += 1
-        return self.content[self.place - 1]
-
-    def number(self) -> int:
-        """Return an integer of variable length."""
-        value = shift = 0
-        while shift < 70:
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-        raise ValueError("the header of a page has a number that is too long")
-
-    def signed(self) -> int:
-        """Return an integer whose last bit is its sign."""
-        value = self.number()
-        return value >> 1 ^ -(value & 1)
-
-    def struct(self, depth: int = 0) -> dict[int, int]:
-        """Return the integers of a structure by their numbers, and skip all else."""
-        found: dict[int, int] = {}
-        number = 0
-        while head := self.byte():
-            number = number + (head >> 4) if head >> 4 else self.signed()
-            kind = head & 15
-            if kind in INTEGERS:
-                found[number] = self.signed()
-            else:
-                self.skip(kind, depth)
-        return found
-
-    def skip(self, kind: int, depth: int) -> None:
-        """Skip a value that is no integer."""
-        if kind == STRUCT and depth < 8:
-            self.struct(depth + 1)
-        elif kind in (BYTE, DOUBLE):
-            self.place += 1 if kind == BYTE else 8
-        elif kind == BINARY:
-            length = self.number()
-            self.place += length
-        elif kind not in (TRUE, FALSE):
-            raise ValueError(f"the header of a page has a value of the unknown type {kind}")
