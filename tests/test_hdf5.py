@@ -1,6 +1,8 @@
 """HDF5 in .h5, .nc, .mat and .h5ad: chunks that become larger than they declare are refused before that."""
 
 import re
+import subprocess
+import sys
 
 import h5py
 import numpy as np
@@ -382,3 +384,20 @@ def test_the_first_bytes_of_a_heap_or_a_tree_in_other_data_are_neither(tmp_path,
     with h5py.File(path, "w") as content:
         content["x"] = values
     assert read(path).M.size == values.size
+
+
+def test_a_tree_that_contains_itself_is_refused(tmp_path):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w", libver="earliest") as content:
+        content.create_dataset("A", data=np.ones((8, 8)), chunks=(2, 2))
+    damaged = bytearray(path.read_bytes())
+    place = damaged.index(b"TREE\x01")  # the tree of the chunks
+    damaged[place + 5] = 1  # it has nodes below it
+    key = 8 + 8 * 3  # size and filters of a chunk, and its place in each dimension and in an entry
+    damaged[place + 24 + key : place + 32 + key] = place.to_bytes(8, "little")
+    path.write_bytes(damaged)
+    code = "import sys\nfrom sepnmf.io import read\nread(sys.argv[1])"
+    words = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1, done.returncode
+    assert done.stderr.splitlines()[-1].endswith("the HDF5 library ends when it reads the file.")

@@ -17,6 +17,7 @@ import numpy as np
 
 from sepnmf.io._guards import needed
 from sepnmf.io._trees import NODE, check_trees
+from sepnmf.io._trial import try_hdf5
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 HEAP_BEGIN = re.compile(rb"GCOL\x01...", re.DOTALL)  # the library does not look at the last three bytes
@@ -36,7 +37,7 @@ BLOCK, SEARCHED = 2**24, 2**27  # bytes
 
 @lru_cache(maxsize=256)
 def check_heaps(file: Path, _: int, size: int) -> None:
-    """Refuse damaged heaps and trees, a text longer than the file, and an unknown kind of texts.
+    """Refuse damaged heaps and trees, a text longer than the file, and what ends the process otherwise.
 
     The library does not leave a heap that has an entry of no bytes, asks for memory without end where the
     unused blocks of a heap are a cycle, asks for the memory of a text before it looks for it, and ends the
@@ -65,6 +66,7 @@ def check_heaps(file: Path, _: int, size: int) -> None:
         check_trees(blocks(stream, size, NODE.size - 1), base)
         addresses = {begin - base: numbers for begin, numbers in heaps.items()}
         places = list(islice(false_lengths(stream, size, addresses), 1000))
+    try_hdf5(file)  # before the library is called in this process
     if places and not all(is_data(file, place) for place in places):
         raise ValueError("a text is longer than the file")
     if not all(is_data(file, place) for place in unknown[:1000]):
