@@ -44,7 +44,7 @@ def test_the_most_central_answer_has_the_least_sum_of_angles_to_the_others():
     assert most_central(X, []) is None
 
 
-@pytest.mark.parametrize("shape", [(6, 40), (400, 8), (8, 8)])
+@pytest.mark.parametrize("shape", [(6, 400), (400, 8), (8, 8)])
 def test_leading_directions_are_singular_vectors_and_need_no_square_of_the_longer_side(shape):
     X = np.random.default_rng(0).random(shape)
     tracemalloc.start()
@@ -54,7 +54,7 @@ def test_leading_directions_are_singular_vectors_and_need_no_square_of_the_longe
     wanted = np.linalg.svd(X)[0][:, :4]
     np.testing.assert_allclose(found @ found.T, wanted @ wanted.T, atol=1e-10)
     np.testing.assert_allclose(np.abs(np.sum(found * wanted, axis=0)), 1, rtol=1e-10)
-    assert peak < 8 * max(shape) ** 2 + 4096
+    assert peak < 4 * max(shape) ** 2 + 16384  # half of a square, and the objects of Python
 
 
 def test_dark_columns_are_no_candidates():

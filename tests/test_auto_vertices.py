@@ -9,6 +9,7 @@ import pytest
 import sepnmf
 from sepnmf import metrics
 from sepnmf._descent import Problem
+from sepnmf._descent._vertices import means_of_nearest_columns
 from sepnmf.matrix import as_matrix
 
 
@@ -53,6 +54,16 @@ def test_vertices_of_data_with_noise_by_row_have_the_units_of_the_data():
     assert set(sel.anchors) == set(range(5))
     z = (sel.vertices[:, order] - W) / sel.spread[:, order]
     assert 0.5 < np.mean(z**2) < 2
+
+
+def test_vertices_beside_zero_columns_and_columns_whose_squares_vanish():
+    """Neither has a direction: zero columns are in no mean, and such an anchor is its own vertex."""
+    M = np.array([[0, 1, 0, 1, 2.0, 0, 1e-170], [0, 0, 1, 1, 1, 0, 0]])
+    problem = SimpleNamespace(data=as_matrix(M), n=400, column_scale=np.ones(7))
+    vertices, errors, *_ = means_of_nearest_columns(problem, np.array([1, 6]))
+    np.testing.assert_array_equal(vertices[:, 1], M[:, 6])
+    assert np.isnan(errors[:, 1]).all()
+    assert np.isfinite(vertices).all()
 
 
 def test_vertices_of_misfit_are_means_of_similar_columns():

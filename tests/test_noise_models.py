@@ -133,6 +133,14 @@ def test_data_without_noise_have_no_variance():
         assert whitening.Leading.of(Dense(M), 6, np.random.default_rng(0)).as_noise(6).variance == 0.0
 
 
+def test_zero_columns_have_no_part_in_the_leading_directions():
+    M = np.random.default_rng(0).random((20, 60))
+    M[:, ::7] = 0.0
+    found = whitening.Leading.of(Dense(M), 4, np.random.default_rng(0))
+    assert (found.vectors[:, ::7] == 0.0).all()
+    assert np.count_nonzero(found.vectors) == 4 * np.count_nonzero(M.any(axis=0))
+
+
 @pytest.mark.parametrize("kind", ["lengths", "columns", "rows", "heavy"])
 def test_auto_finds_the_anchors_under_every_kind_of_noise(kind):
     for seed in (0, 1):

@@ -96,13 +96,16 @@ def means_of_nearest_columns(problem: Problem, anchors: Ints) -> tuple[Floats, F
     mean: NaN if a vertex is the anchor itself.
     """
     data, lengths = problem.data, np.sqrt(problem.data.squares)
-    count = int(np.clip(problem.n // (COMPANY * len(anchors)), 1, NEAREST))
-    W = data.take(anchors)
-    cosines = data.inner(W) / np.where(lengths > 0, lengths, np.inf)[:, None]
+    W, nonzero = data.take(anchors), np.flatnonzero(lengths)
+    most = int(np.clip(problem.n // (COMPANY * len(anchors)), 1, NEAREST))
+    cosines = data.inner(W)[nonzero] / lengths[nonzero, None]
     found = []
     for k, anchor in enumerate(anchors):
-        near = np.argsort(-cosines[:, k], kind="stable")[:count]
-        unit = data.take(near) * (lengths[anchor] / lengths[near])
+        near, factors = np.array([anchor]), np.ones(1)
+        if lengths[anchor] > 0:  # the square of a length may be too small to be represented
+            near = nonzero[np.argsort(-cosines[:, k], kind="stable")[:most]]
+            factors = lengths[anchor] / lengths[near]
+        unit, count = data.take(near) * factors, len(near)
         error = unit.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(len(unit), np.nan)
         found.append((unit.mean(axis=1), error))
     vertices, errors = (np.column_stack(parts) for parts in zip(*found, strict=True))

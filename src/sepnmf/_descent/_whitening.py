@@ -123,13 +123,13 @@ class Leading(NamedTuple):
             squares = s**2
             rounding = 10 * squares[0] * max(m, n) * np.finfo(np.float64).eps ** 2
             squares = np.where(squares > rounding, squares, 0.0)
-            return cls(squares, V[:r], float(squares.sum()), shape, data.squares)
+            return cls(squares, without_rounding(V[:r], data), float(squares.sum()), shape, data.squares)
         few = min(m, n) <= FEW
         squares, V = from_products(data, r) if few else from_sketch(data, r, rng)
         total = float(data.squares.sum())
         if total - float(squares[:r].sum()) <= ROUNDING * total:
             squares[r:], total = 0.0, float(squares[:r].sum())
-        return cls(squares, V, total, shape, data.squares)
+        return cls(squares, without_rounding(V, data), total, shape, data.squares)
 
     def white_rank(self) -> int:
         """The number of directions that leave what looks like white noise."""
@@ -197,6 +197,11 @@ class Leading(NamedTuple):
 
         left = self.lengths - self.squares[:k] @ self.vectors[:k] ** 2
         return k if n * chi2.sf(float(left.max()) / variance, m - k) > NOISE_ALONE else None
+
+
+def without_rounding(vectors: Floats, data: InMemory) -> Floats:
+    """Right singular vectors, with zeros for the zero columns of the data: these are no short columns."""
+    return np.where(data.squares > 0, vectors, 0.0)
 
 
 def from_products(data: InMemory, r: int) -> tuple[Floats, Floats]:
