@@ -286,7 +286,7 @@ def dca(quick: bool) -> list[tuple[str, float, str]]:
     R = np.random.default_rng(0).random((150, n))
     with Workers(n) as workers:
         X, fit = np.eye(n), Fit(R)
-        products = best(lambda: fit.prox(X, 1.0, workers), 10)
+        products = best(lambda: fit.back(fit.product(X, workers), X, workers), 10)
     return [
         (
             f"plain transcription / DCA inner iteration, n = {n}, p = 1",

@@ -58,14 +58,18 @@ def test_row_ratio_and_dca_find_the_anchors_and_converge():
 
 
 def dca_subproblem(M, X_k, p, norm, lam, beta, w):
-    """The outer DCA step by a convex solver, and the function it minimises."""
-    X = cp.Variable(X_k.shape)
+    """The outer DCA step by a convex solver, and the function it minimises.
+
+    The norm is measured in units of that of X_k: its powers are then numbers that the solver can handle.
+    """
+    X, t = cp.Variable(X_k.shape), cp.Variable(nonneg=True)
+    unit = oracles.norm_value(X_k, norm)
     size = {
         "l1": lambda: cp.sum(X),  # X ≥ 0 on Ω
         "nuclear": lambda: cp.normNuc(X),
         "rows": lambda: cp.sum(cp.norm(X, 2, axis=1)),
     }[norm]()
-    alpha = oracles.norm_value(X_k, norm) ** p / np.linalg.norm(X_k)
+    alpha = unit**p / np.linalg.norm(X_k)
 
     def value(Y):
         return (
@@ -76,14 +80,15 @@ def dca_subproblem(M, X_k, p, norm, lam, beta, w):
         )
 
     cost = (
-        lam * (size if p == 1 else cp.power(size, p))
+        lam * unit**p * (t if p == 1 else cp.power(t, p))
         + 0.5 * cp.sum_squares(M @ X - M)
         - alpha * cp.sum(cp.multiply(X, X_k / np.linalg.norm(X_k)))
         + 0.5 * beta * cp.sum_squares(X - X_k)
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-        cp.Problem(cp.Minimize(cost), oracles.in_omega(X, w)).solve(solver=cp.CLARABEL)
+        constraints = [size <= unit * t, *oracles.in_omega(X, w)]
+        cp.Problem(cp.Minimize(cost), constraints).solve(solver=cp.CLARABEL)
     return X.value, value
 
 

@@ -22,7 +22,7 @@ def instance(kind, seed, **size):
 
 
 def follow(method, M, r, **options):
-    """Every X_{k+1} of a run."""
+    """Every X_{k+1} of a run; one that stays exactly where it is has converged, and would stay there."""
     seen = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", category=UserWarning)
@@ -35,6 +35,8 @@ def follow(method, M, r, **options):
             callback=lambda s: seen.append(s.X.copy()),
             **options,
         )
+    if sel.status == "converged":
+        seen += [seen[-1]] * (OUTER - len(seen))
     return seen, sel
 
 

@@ -8,16 +8,6 @@ from sepnmf._kernels._compiled import compiled
 from sepnmf._kernels.omega import SUMS
 
 
-@compiled()
-def combine(X, V, D, mix, out, lo, hi, sums):  # type: ignore[no-untyped-def]
-    """Write x·X + v·(V − Z), Z = D − V, (x, v) = mix, into `out`."""
-    x, v = mix
-    for i in range(lo, hi):
-        Xi, Vi, Di, row = X[i], V[i], D[i], out[i]
-        for j in range(row.size):
-            row[j] = x * Xi[j] + v * (2 * Vi[j] - Di[j])
-
-
 @compiled(forceinline=True, fastmath=SUMS)
 def lengths(x, y):  # type: ignore[no-untyped-def]
     """Σ (x_j − y_j)² and Σ x_j²."""
@@ -30,13 +20,19 @@ def lengths(x, y):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def advance(X, X_last, V, D, lo, hi, sums):  # type: ignore[no-untyped-def]
-    """D ← X + Z, Z = D − V; sums: ‖X − X_last‖² and ‖X‖²."""
+def advance(X_k, X_last, V, D, mix, X, lo, hi, sums):  # type: ignore[no-untyped-def]
+    """X ← X + x·X_k + v·(V − Z) and D ← X + Z, where Z = D − V and (x, v) = mix.
+
+    Sums: ‖X − X_last‖² and ‖X‖².
+    """
+    x, v = mix
     gap, whole = 0.0, 0.0
     for i in range(lo, hi):
-        Xi, Vi, Di = X[i], V[i], D[i]
+        Xi, Ki, Vi, Di = X[i], X_k[i], V[i], D[i]
         for j in range(Xi.size):
-            Di[j] = Xi[j] + (Di[j] - Vi[j])
+            new = Xi[j] + (x * Ki[j] + v * (2 * Vi[j] - Di[j]))
+            Xi[j] = new
+            Di[j] = new + (Di[j] - Vi[j])
         row = lengths(Xi, X_last[i])
         gap += row[0]
         whole += row[1]

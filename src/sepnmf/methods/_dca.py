@@ -127,7 +127,8 @@ def dca(
 
     Notes
     -----
-    Cost: with q = min(m, n), an inner iteration is two products of 2qn² operations, and a projection onto
+    Cost: with q = min(m, n), an inner iteration is two products of 2qn² operations (one of them over the
+    rows of V that are not zero), and a projection onto
     Ω, several when the threshold has to be computed (p > 1), or tens of singular value decompositions of
     order n (exact and "nuclear"; ten once a run has had 15 000). Memory: five n × n arrays, more for
     "nuclear" and for "projected".
@@ -166,6 +167,9 @@ def dca(
     form = check_forms(v_update, prox)
     X0 = problem.start(init)
     p, gamma, sigma = problem.p, problem.lam / rho, beta + rho
+    fit = problem.fit
+    inverse = (1.0 / (fit.squares + sigma)).astype(X0.dtype)
+    squares = fit.squares.astype(X0.dtype)
 
     X = run.last_usable = X0
     size, length = problem.norm.value(X0), frobenius(X0)
@@ -173,18 +177,27 @@ def dca(
     V, D, *spare = (np.empty_like(X0) for _ in range(4))
     warm_start, number = WarmStart(X0), X0.dtype.type
     with Workers(len(X0), 1 if problem.norm.name == "nuclear" else n_jobs) as workers, run:
+        RX_k = fit.product(X0, workers)
         for _ in range(run.max_outer):
             if length <= ZERO_NORM:
                 raise IterationFailed("collapsed")
             X_k, length_k = X, length
             alpha = ratio_weight * powered(size, p) / length
             pull = beta + alpha / length
+            mix = number(pull / sigma), number(rho / sigma)
             V[:] = D[:] = X_k
+            RV = RD = RX_k
             for j in range(1, run.max_inner + 1):
                 X_last, length_last, X = X, length, spare[j % 2]
-                workers.run(splitting.combine, X_k, V, D, (number(pull / sigma), number(rho / sigma)), X)
-                problem.fit.prox(X, sigma, workers)
-                moved, length = distances(workers.run(splitting.advance, X, X_last, V, D))
+                if j > 1:
+                    RV = fit.product(V, workers, rows=np.flatnonzero(V.diagonal()))
+                # X = C + Rᵀ(Σ² + σI)⁻¹(R − RC), C = x·X_k + v·(V − Z): of RC only RV is new, and many
+                # rows of V are zero. RX = RC + Σ²H, as the rows of R are orthogonal.
+                RC = mix[0] * RX_k + mix[1] * (2 * RV - RD)
+                H = inverse * (fit.R - RC)
+                fit.back(H, X, workers)
+                moved, length = distances(workers.run(splitting.advance, X_k, X_last, V, D, mix, X))
+                RD = RC + squares * H + (RD - RV)
                 if length > run.max_norm:
                     raise IterationFailed("diverged")
                 if v_update == "exact":
@@ -194,6 +207,7 @@ def dca(
                 if moved < run.inner_tol * length_last:
                     break
             size = problem.norm.value(X)
+            RX_k = fit.product(X, workers)
             moved, residual = distances(workers.run(splitting.compare, X, X_k, V))
             spare[j % 2] = X_k  # its memory is free now, while that of X is in use
             if length > ZERO_NORM:
@@ -202,7 +216,7 @@ def dca(
                 X,
                 size,
                 length=length,
-                fit=problem.fit.value(X),
+                fit=0.5 * frobenius(RX_k - fit.R) ** 2,
                 change=moved / length_k,
                 met=moved <= run.tol * length_k,
                 n_inner=j,
@@ -239,7 +253,7 @@ def project_after_prox(
         workers.run(omega.project, A, A.dtype.type(gamma), problem.weights, warm_start.diag, V)
         np.fill_diagonal(A, diagonal)
         return
-    shrunk, _ = problem.norm.prox(A, gamma, problem.p, form)
+    shrunk, _ = problem.norm.prox(A, gamma, problem.p, form, warm_start)
     frobenius(shrunk)
     workers.run(omega.project, np.ascontiguousarray(shrunk), 0.0, problem.weights, warm_start.diag, V)
 

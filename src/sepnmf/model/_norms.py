@@ -29,6 +29,7 @@ from sepnmf.model._low_rank import (
     gram_decompose,
     threshold_low_rank,
 )
+from sepnmf.model._polar import Polar
 
 Form = Literal["exact", "paper"]
 
@@ -55,6 +56,7 @@ class WarmStart:
         self.dual: Floats | None = None  # dual variable of the general `Norm.prox_omega`
         self.steps = 0  # that it has taken so far
         self.basis: Floats | None = None  # leading right singular vectors
+        self.polar: Polar | None = None  # polar factor
 
 
 class ImplicitMatrix(Protocol):
@@ -94,8 +96,10 @@ class Norm(ABC):
         """Return the norm of `A`."""
         return float(self.split(A).magnitudes.sum(dtype=np.float64))
 
-    def prox(self, A: Floats, gamma: float, p: float, form: Form = "exact") -> tuple[Floats, float]:
-        """Proximal map of γ‖·‖^p at `A`, and the norm of the result."""
+    def prox(
+        self, A: Floats, gamma: float, p: float, form: Form = "exact", warm_start: WarmStart | None = None
+    ) -> tuple[Floats, float]:
+        """Proximal map of γ‖·‖^p at `A`, and the norm of the result; a norm may use that of the last call."""
         parts = self.split(A)
         x, size = shrink_vector(parts.magnitudes, gamma, p, form, parts.printed_k)
         return parts.join(x), size
@@ -104,7 +108,7 @@ class Norm(ABC):
         self, point: ImplicitMatrix, gamma: float, p: float, form: Form, warm_start: WarmStart
     ) -> Shrinkage:
         """Proximal map of γ‖·‖^p at a point that need not be formed."""
-        X, size = self.prox(point.matrix(), gamma, p, form)
+        X, size = self.prox(point.matrix(), gamma, p, form, warm_start)
         return Shrinkage(matrix=X, size=size)
 
     def prox_omega(
@@ -269,27 +273,46 @@ class NuclearNorm(Norm):
         U, s, Vt = decompose(A / peak)
         return Split(s * peak, lambda x: (U * x) @ Vt, A.size)
 
-    def shrinkage(
-        self, point: ImplicitMatrix, gamma: float, p: float, form: Form, warm_start: WarmStart
-    ) -> Shrinkage:
-        """Singular value thresholding, of the leading singular values only once the rank is small."""
-        B = point.matrix()
-        if warm_start.basis is not None and (form == "exact" or p == 1):
-            known = threshold_low_rank(B, gamma, p, warm_start.basis)
+    def prox(
+        self, A: Floats, gamma: float, p: float, form: Form = "exact", warm_start: WarmStart | None = None
+    ) -> tuple[Floats, float]:
+        """Singular value thresholding; in an iteration, from the polar factor or the leading values alone.
+
+        If all singular values survive, the map is A − τQ with the polar factor Q, and the sum of the singular
+        values is ⟨Q, A⟩. Once the rank is small, only the leading singular values are computed.
+        """
+        if warm_start is None:
+            return super().prox(A, gamma, p, form)
+        if A.dtype == np.float64 and warm_start.basis is None:
+            if warm_start.polar is None:
+                warm_start.polar = Polar(len(A))
+            known = warm_start.polar.factor(A)
             if known is not None:
-                X, size, warm_start.basis = known
-                return Shrinkage(matrix=X, size=size)
-        along, s, V = gram_decompose(B)
-        left, size = shrink_vector(s, gamma, p, form, B.size)
+                Q, least = known
+                total = float(np.vdot(Q, A))
+                tau = shared_threshold(total, gamma, p, form, len(A))
+                if 0.0 <= tau < least:
+                    Q *= -tau
+                    Q += A
+                    return Q, total - len(A) * tau
+        if warm_start.basis is not None and (form == "exact" or p == 1):
+            low_rank = threshold_low_rank(A, gamma, p, warm_start.basis)
+            if low_rank is not None:
+                X, size, warm_start.basis = low_rank
+                return X, size
+        along, s, V = gram_decompose(A)
+        left, size = shrink_vector(s, gamma, p, form, A.size)
         if np.max(s - left) < SMALLEST_THRESHOLD * s[0]:
-            U, s, Vt = decompose(B)
+            U, s, Vt = decompose(A)
             along, V = U * s, Vt.T
-            left, size = shrink_vector(s, gamma, p, form, B.size)
+            left, size = shrink_vector(s, gamma, p, form, A.size)
         rank = int((left > 0).sum())
         warm_start.basis = (
-            np.ascontiguousarray(V[:, : rank + OVERSAMPLING]) if rank < MAX_RANK_FRACTION * len(s) else None
+            np.ascontiguousarray(V[:, : rank + OVERSAMPLING])
+            if 0 < rank < MAX_RANK_FRACTION * len(s)
+            else None
         )
-        return Shrinkage(matrix=(along[:, :rank] * (left[:rank] / s[:rank])) @ V[:, :rank].T, size=size)
+        return (along[:, :rank] * (left[:rank] / s[:rank])) @ V[:, :rank].T, size
 
     def value(self, A: Floats) -> float:
         """Return the sum of the singular values."""
@@ -342,6 +365,16 @@ def shrink_vector(a: Floats, gamma: float, p: float, form: Form, k: int) -> tupl
         return x, float(x.sum(dtype=np.float64))
     x = np.empty_like(a)
     return x, float(shrink.shrink_power(a, gamma, p, x))
+
+
+def shared_threshold(total: float, gamma: float, p: float, form: Form, n: int) -> float:
+    """Threshold for n magnitudes with this total, if none of them is set to zero."""
+    if form == "paper":
+        return printed_threshold(total, gamma, p, n * n)
+    if p == 1 or gamma == 0:
+        return gamma
+    log_kappa = math.log(n * p) + math.log(gamma) + (p - 2) * math.log(total)
+    return total * (math.exp(log_kappa + (p - 1) * shrink.log_root(log_kappa, p)) / n)
 
 
 def printed_threshold(total: float, gamma: float, p: float, k: int) -> float:

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from sepnmf._parallel import Workers
-from sepnmf._typing import ArrayLike, Floats
+from sepnmf._typing import ArrayLike, Floats, Ints
 from sepnmf._validation import (
     check_array,
     check_choice,
@@ -43,19 +43,30 @@ class Fit:
 
     def misfit(self, X: Floats, workers: Workers) -> Floats:
         """Return R − RX."""
-        rest: Floats
+        rest = self.product(X, workers)
+        return np.subtract(self.R, rest, out=rest)
+
+    def product(self, X: Floats, workers: Workers, rows: Ints | None = None) -> Floats:
+        """Return RX; `rows` are those of X that are not zero, if they are known."""
+        R = self.R
+        if rows is not None and 2 * rows.size <= len(X):  # with more rows, the copies cost what they save
+            R, X = R[:, rows], X[rows]
+        found: Floats
         if workers.count == 1:
-            rest = self.R @ X
-            return np.subtract(self.R, rest, out=rest)
-        rest = np.empty_like(self.R)
+            found = R @ X
+            return found
+        found = np.empty_like(self.R)
 
         def columns(worker: int) -> None:
             part = workers.shares[worker]
-            np.matmul(self.R, X[:, part], out=rest[:, part])
-            np.subtract(self.R[:, part], rest[:, part], out=rest[:, part])
+            np.matmul(R, X[:, part], out=found[:, part])
 
         workers.share(columns)
-        return rest
+        return found
+
+    def back(self, H: Floats, out: Floats, workers: Workers) -> None:
+        """Write RᵀH into `out`."""
+        workers.each(lambda block: np.matmul(self.R[:, block].T, H, out=out[block]))
 
     def add_product(self, X: Floats, H: Floats, out: Floats, workers: Workers) -> None:
         """Write X + RᵀH into `out`, which may be X."""
@@ -64,14 +75,6 @@ class Fit:
             np.add(X[block], self.R[:, block].T @ H, out=out[block])
 
         workers.each(rows)
-
-    def prox(self, C: Floats, sigma: float, workers: Workers) -> None:
-        """C ← argmin_X ½‖MX − M‖² + (σ/2)‖X − C‖², that is (MᵀM + σI)⁻¹(MᵀM + σC).
-
-        Computed as C + Rᵀ(Σ² + σI)⁻¹(R − RC): two matrix products, and no cancellation if σ is small.
-        """
-        inverse = (1.0 / (self.squares + sigma)).astype(C.dtype)
-        self.add_product(C, inverse * self.misfit(C, workers), C, workers)
 
 
 def powered(size: float, p: float) -> float:
