@@ -17,8 +17,9 @@ RATIOS = [*(("admm", p) for p in recovery.POWERS), ("dca", 1)]
 ORDER = [*RATIOS, *((name, 0) for name in (*OTHERS, NEAREST))]
 PROTOCOL = {"type1": TUNED, "type2": HONEST}  # the paper's
 TYPE1_UNTIL = {"spa": 10**-1.5, "fgnsr": 10**-1.5, "merit": 0.5}
-# Instances a level with the nuclear norm, which takes up to a second a run; 50 elsewhere.
-NUCLEAR = {("type1", "paper"): 50, ("type1", "exact"): 10, ("type2", "paper"): 50, ("type2", "exact"): 5}
+INSTANCES = 50  # of each level, as in the paper
+# Of the quick run, with the nuclear norm, which takes up to a second an instance.
+FEW = {("type1", "paper"): 4, ("type1", "exact"): 1, ("type2", "paper"): 4, ("type2", "exact"): 1}
 # What the paper says of its figures: up to which noise the success rate stays at (nearly) one.
 PAPER_UNTIL = {
     **{("type1", norm, "admm"): 1.0 for norm in recovery.NORMS},
@@ -36,12 +37,11 @@ def trials(scale: Scale) -> list[Row]:
             head: Row = {"data": data, "method": method, "norm": "", "p": 0, "mode": "", "protocol": ""}
             # Where nothing is identifiable, auto takes seconds to say so.
             slow = method == "auto" and data == "type1" and noise > 0.5
-            seeds = pick(scale, 10, 1, 1) if slow else pick(scale, 50, 4, 2)
+            seeds = pick(scale, INSTANCES, 1 if slow else 4, 1 if slow else 2)
             found += [head | {"noise": noise, "seed": seed} for seed in range(seeds)]
         for norm in recovery.norms_of(scale):
             for method, p, mode in recovery.variants(norm):
-                full = 50 if norm == "l1" else NUCLEAR[(data, mode)]
-                seeds = pick(scale, full, max(full // 12, 1), 1)
+                seeds = pick(scale, INSTANCES, 4 if norm == "l1" else FEW[(data, mode)], 1)
                 for protocol, tuned_for in protocols(data, norm, noise).items():
                     head = recovery.ratio_trial(data, norm, method, p, mode, tuned_for)
                     head |= {"protocol": protocol, "noise": noise}

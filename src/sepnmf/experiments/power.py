@@ -15,7 +15,7 @@ SAFE = {"l1": (2, 3), "nuclear": (1, 2, 3)}
 
 
 def trials(scale: Scale) -> list[Row]:
-    """ADMM-P with each power; what the paper does not show of the slow nuclear norm on fewer instances."""
+    """ADMM-P with each power at every level."""
     return [
         recovery.ratio_trial(data, norm, "admm", p, mode, recovery.regime(noise, data))
         | {"noise": noise, "seed": seed}

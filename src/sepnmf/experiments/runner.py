@@ -57,8 +57,9 @@ def reproduce(
     workers
         How many workers a cluster has, if joblib's backend is one; for the manifest.
     resume
-        Go on with the results in `out`; nothing that is there is measured again. Without it, or if they are
-        of another scale, results in `out` raise FileExistsError.
+        Go on with the results in `out`; nothing that is there is measured again. An experiment that is not
+        in its results.sqlite begins with its table. Without it, or if they are of another scale, results in
+        `out` raise FileExistsError.
     say
         Called with a line for the user, such as why an experiment is left out.
     """
@@ -80,6 +81,9 @@ def reproduce(
                 say(f"{experiment.name} is left out: {' '.join(trouble)}")
                 continue
             trials = experiment.trials(scale)
+            table = out / experiment.page / f"{experiment.name}.parquet"
+            if resume and experiment.name not in store.experiments() and table.exists():
+                store.take(experiment.name, trials, read_table(table))
             run_trials(experiment, trials, store, out, jobs, progress)
             frames[experiment.name] = frame = store.frame(experiment.name, trials)
             write_results(experiment, frame, out / experiment.page)
@@ -105,20 +109,25 @@ def rewrite(experiments: Sequence[Experiment], out: Path) -> list[Path]:
 
     A page without a table is left as it is.
     """
-    import pandas as pd
-
     tables = {experiment: out / experiment.page / f"{experiment.name}.parquet" for experiment in experiments}
     sections = []
     for experiment, path in tables.items():
         if path.exists():
-            try:
-                sections.append((experiment, pd.read_parquet(path)))
-            except (ValueError, OSError) as error:
-                raise ValueError(f"{path} is damaged ({error}): run the experiment again.") from None
+            sections.append((experiment, read_table(path)))
     for experiment, frame in sections:
         write_figures(experiment, frame, out / experiment.page)
     pages = dict.fromkeys(experiment.page for experiment, _ in sections)
     return [write_sections(out, name, sections, experiments) for name in pages]
+
+
+def read_table(path: Path) -> Frame:
+    """Return the table of an experiment."""
+    import pandas as pd
+
+    try:
+        return pd.read_parquet(path)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{path} is damaged ({error}): run the experiment again.") from None
 
 
 def write_sections(

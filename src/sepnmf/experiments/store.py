@@ -99,6 +99,25 @@ class Store:
         results = self.rows(experiment)
         return pd.DataFrame([trial | row for trial in trials for row in results.get(key(trial), [])])
 
+    def take(self, experiment: str, trials: Iterable[Row], frame: Frame) -> None:
+        """Keep what a tidy table has of these trials, all of it or, if the process is killed, nothing."""
+        found: dict[tuple[str, ...], dict[tuple[Any, ...], list[Row]]] = {}
+        lines = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        self.execute("BEGIN")
+        for trial in trials:
+            names = tuple(sorted(trial))
+            if names not in found:
+                found[names] = {}
+                for line in lines if set(names) <= set(frame.columns) else ():
+                    row = {name: value for name, value in line.items() if value is not None}
+                    if row.keys() >= set(names):
+                        rest = {name: value for name, value in row.items() if name not in trial}
+                        found[names].setdefault(tuple(row[name] for name in names), []).append(rest)
+            rows = found[names].get(tuple(trial[name] for name in names))
+            if rows:
+                self.add(experiment, trial, rows)
+        self.execute("COMMIT")
+
     def scale(self, name: str) -> str:
         """The scale of the results in this file: `name`, if there are none yet."""
         self.execute("INSERT INTO scale SELECT ? WHERE NOT EXISTS (SELECT 1 FROM scale)", (name,))

@@ -86,8 +86,13 @@ def measured(name: str, r: int, method: str, limit: float, memory: float, **opti
 
 
 def table_of(history: dict[str, Any]) -> dict[str, list[Any]]:
-    """The history as lists, if it is a table of at most 30 lines; otherwise nothing."""
-    lists = {name: np.asarray(values).ravel().tolist() for name, values in history.items()}
+    """The history as lists, if it is a table of at most 30 lines; otherwise nothing.
+
+    Seconds are left out: a selection that is repeated gives the same text.
+    """
+    lists = {
+        name: np.asarray(values).ravel().tolist() for name, values in history.items() if name != "seconds"
+    }
     lengths = {len(values) for values in lists.values()}
     return lists if len(lengths) == 1 and 0 < lengths.pop() <= 30 else {}
 
