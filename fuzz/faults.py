@@ -10,6 +10,7 @@ running. Faults that this system or user cannot cause are named and left out.
 import argparse
 import errno
 import functools
+import http
 import json
 import os
 import random
@@ -25,6 +26,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +36,13 @@ SOURCE = Path(__file__).parents[1] / "src"
 NOBODY = 65534
 LONGEST = 120  # seconds of a command that is not interrupted
 PROMPT = 2.0  # seconds until an interrupted command has ended, and until its children have
+OFTEN = 0.05  # seconds between two looks at a process
 # Lines of progress, and notes on what was taken for granted, which are printed before the work.
 ALSO_PRINTED = re.compile(
     r"(selecting anchors|computing|writing|reading|checking|counting|choosing words|projecting|comparing"
-    r"|drawing|estimating|running the demonstration|pass \d+ over|geometry:?|Axes are taken as"
-    r"|\d+ words|No candidates for anchor words|The text does not look)\b"
+    r"|opening|drawing|estimating|running the demonstration|pass \d+ over|geometry:?|Axes are taken as"
+    r"|\d+ words|No candidates for anchor words|The text does not look"
+    r"|mkdir -p failed for path|Matplotlib created a temporary)\b"
 )
 SHAPE = (40, 50, 12)  # lines, samples and bands of the image
 
@@ -108,6 +112,23 @@ def commands(data: Path) -> dict[str, list[str]]:
 
 
 REPRODUCE = ["reproduce", "geometry", "--quick", "--jobs", "2"]
+ADDRESS = re.compile(r"http://([\d.:]+)(/\S+)")
+
+
+def explore(data: Path) -> list[str]:
+    """Return the command that serves a page; it writes nothing by itself."""
+    return ["explore", f"{data}/table.csv", "-r", "3", "--no-browser"]
+
+
+def check_all_commands_are_tried(data: Path) -> None:
+    """Check that no command of the command line is missing here."""
+    import typer
+
+    from sepnmf.cli import app
+
+    every = {*commands(data), "reproduce", "explore", "methods"}
+    there = set(typer.main.get_command(app).commands)
+    must(every == there, f"not tried: {there - every}")
 
 
 class Run:
@@ -120,7 +141,7 @@ class Run:
         before: Callable[[], None] | None = None,
         prefix: tuple[str, ...] = (sys.executable,),
     ) -> None:
-        self.words = words
+        self.words, self.delayed = words, 0.0
         self.process = subprocess.Popen(
             [*prefix, "-m", "sepnmf", *words],
             env=os.environ | {"PYTHONPATH": str(SOURCE), "OPENBLAS_NUM_THREADS": "1"} | (env or {}),
@@ -134,13 +155,35 @@ class Run:
 
     def end(self, limit: float = LONGEST) -> tuple[int, str]:
         """Wait for the end; return the exit code and the messages."""
-        try:
-            err = self.process.communicate(timeout=limit)[1]
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            err = self.process.communicate()[1]
-            raise Fell(f"still running after {limit:g} s: {err[-300:]}") from None
-        return self.process.returncode, err
+        end = time.monotonic() + limit
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                err = self.process.communicate(timeout=OFTEN)[1]
+                return self.process.returncode, err
+            self.delayed = self.seconds_without_core()
+            if time.monotonic() > end:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                err = self.process.communicate()[1]
+                raise Fell(f"still running after {limit:g} s: {err[-300:]}")
+
+    def seconds_without_core(self) -> float:
+        """Return how long the process could have run but other programs had the cores; 0 if unknown."""
+        with suppress(OSError, ValueError, IndexError):
+            return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[1]) / 1e9
+        return 0.0
+
+    def end_after(self, which: signal.Signals, *, group: bool = False) -> tuple[int, str, float]:
+        """Send a signal, to the group too if a terminal would; return how long the end took as well.
+
+        Seconds in which other programs had the cores do not count.
+        """
+        sent, delayed = time.monotonic(), self.seconds_without_core()
+        if group:
+            os.killpg(self.process.pid, which)
+        else:
+            self.process.send_signal(which)
+        code, err = self.end()
+        return code, err, time.monotonic() - sent - max(self.delayed - delayed, 0.0)
 
     def children(self) -> list[int]:
         """Return the processes of the session that are alive."""
@@ -245,23 +288,20 @@ def seconds_of(*words: str) -> float:
     return time.monotonic() - begin
 
 
-def signalled(place: Place, which: signal.Signals) -> tuple[Run, dict[str, bytes]]:
-    """Send a signal to a command at a random moment; its folder may have an earlier run and a user's file."""
-    words = place.command()
-    out = place.folder / "o"
+def at_a_random_moment(place: Place, words: list[str], out: Path) -> tuple[Run, dict[str, bytes]]:
+    """Start a command and wait; its folder may have an earlier run and a user's file."""
+    out.parent.mkdir()
     if place.random.random() < 0.5:
-        must(run(words)[0] == 0, "it fails without a fault")
+        must(run([*words, "--out", str(out)])[0] == 0, f"{words[0]} fails without a fault")
         (out / "notes.txt").write_text("mine")
     before = contents(out) if out.exists() else {}
-    started = Run(words)
-    time.sleep(place.random.uniform(0.2, seconds_of(*words[:-2])))
-    started.process.send_signal(which)
+    started = Run([*words, "--out", str(out)])
+    time.sleep(place.random.uniform(0.2, seconds_of(*words)))
     return started, before
 
 
-def check_signalled(place: Place, started: Run, before: dict[str, bytes]) -> None:
+def check_signalled(out: Path, started: Run, before: dict[str, bytes]) -> None:
     """Check the folder after a signal, and that the next run tidies up."""
-    out = place.folder / "o"
     check_run(out)
     now = contents(out) if out.exists() else {}
     must("notes.txt" not in before or now.get("notes.txt") == b"mine", "a file of the user is lost")
@@ -271,27 +311,106 @@ def check_signalled(place: Place, started: Run, before: dict[str, bytes]) -> Non
     must(not left_over(out), f"left beside the folder after the next run: {left_over(out)}")
 
 
+def check_interrupted(code: int, err: str, waited: float, wanted: tuple[int, ...] = (0, 130)) -> None:
+    """Check the exit code and the message after Ctrl-C, and that the end came soon."""
+    if not before_main(err, code):
+        one_line(err, code, wanted)
+    must(waited < PROMPT or code == 0, f"ended {waited:.1f} s after the signal: {err[-300:]}")
+
+
 @fault
 def interrupt(place: Place) -> None:
-    """SIGINT at a random moment."""
-    started, before = signalled(place, signal.SIGINT)
-    sent = time.monotonic()
-    code, err = started.end()
-    waited = time.monotonic() - sent
-    if not before_main(err, code):
-        one_line(err, code, (0, 130))
-    out = place.folder / "o"
-    must(code == 0 or not left_over(out), f"left beside the folder: {left_over(out)}")
-    must(waited < PROMPT or code == 0, f"ended {waited:.1f} s after the signal")
-    check_signalled(place, started, before)
+    """SIGINT at a random moment of every command that writes a run."""
+    for name, words in commands(place.data).items():
+        out = place.folder / name / "o"
+        started, before = at_a_random_moment(place, words, out)
+        code, err, waited = started.end_after(signal.SIGINT, group=place.random.random() < 0.5)
+        with named(name):
+            check_interrupted(code, err, waited)
+            must(code == 0 or not left_over(out), f"left beside the folder: {left_over(out)}")
+            check_signalled(out, started, before)
 
 
 @fault
 def kill(place: Place) -> None:
-    """SIGKILL at a random moment."""
-    started, before = signalled(place, signal.SIGKILL)
-    started.end()
-    check_signalled(place, started, before)
+    """SIGKILL at a random moment of every command that writes a run."""
+    for name, words in commands(place.data).items():
+        out = place.folder / name / "o"
+        started, before = at_a_random_moment(place, words, out)
+        started.end_after(signal.SIGKILL)
+        with named(name):
+            check_signalled(out, started, before)
+
+
+@contextmanager
+def named(command: str) -> Iterator[None]:
+    """Say which command fell."""
+    try:
+        yield
+    except Fell as reason:
+        raise Fell(f"{command}: {reason}") from None
+
+
+def check_nothing_runs(started: Run) -> None:
+    """Check that the children of a process that has ended end too."""
+    end = time.monotonic() + PROMPT
+    while started.children() and time.monotonic() < end:
+        time.sleep(OFTEN)
+    must(not started.children(), f"still running: {[said_by(pid) for pid in started.children()]}")
+
+
+def said_by(pid: int) -> str:
+    """Return the command line of a process."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")[:200]
+    return ""
+
+
+@fault
+def interrupt_reproduce(place: Place) -> None:
+    """SIGINT of `reproduce`, with processes of joblib or of Dask: they end too, and --resume goes on."""
+    out = place.folder / "o"
+    words = [*REPRODUCE, "--out", str(out)]
+    dask = ["--dask", "local"] if place.random.random() < 0.5 else []
+    started = Run([*words, *dask])
+    time.sleep(place.random.uniform(0.2, seconds_of(*REPRODUCE, *dask)))
+    code, err, waited = started.end_after(signal.SIGINT, group=place.random.random() < 0.5)
+    check_interrupted(code, err, waited)
+    check_nothing_runs(started)
+    code, err = run([*words, "--resume"])
+    one_line(err, code, (0,))
+    must(not [name for name in contents(out) if name.endswith(".new")], "a temporary file is left")
+
+
+@functools.cache
+def seconds_to_serve(data: Path) -> float:
+    """Return how long it takes until the explorer listens."""
+    begin, started = time.monotonic(), Run(explore(data))
+    said = started.process.stdout.readline()  # type: ignore[union-attr]
+    took = time.monotonic() - begin
+    started.process.kill()
+    must(ADDRESS.search(said), f"explore fails without a fault: {said}{started.end()[1]}")
+    return took
+
+
+@fault
+def end_explore(place: Place) -> None:
+    """SIGINT and SIGKILL of `explore` at random moments, before it listens and afterwards."""
+    for which in (signal.SIGINT, signal.SIGKILL):
+        started = Run(explore(place.data))
+        time.sleep(place.random.uniform(0.2, 1.5 * seconds_to_serve(place.data)))
+        code, err, waited = started.end_after(which, group=place.random.random() < 0.5)
+        if which == signal.SIGINT:
+            check_interrupted(code, err, waited, (130,))
+        check_nothing_runs(started)
+
+
+@fault
+def end_methods(place: Place) -> None:
+    """SIGINT of `methods`, which writes nothing, at a random moment."""
+    started = Run(["methods"])
+    time.sleep(place.random.uniform(0.1, 2))
+    check_interrupted(*started.end_after(signal.SIGINT))
 
 
 @fault
@@ -304,8 +423,7 @@ def kill_reproduce(place: Place) -> None:
     started.process.kill()
     # communicate() would wait for workers that hold the pipes
     started.process.wait()
-    time.sleep(PROMPT)
-    must(not started.children(), "workers are still running")
+    check_nothing_runs(started)
     code, err = run([*words, "--resume"])
     one_line(err, code, (0,))
     must(not [name for name in contents(out) if name.endswith(".new")], "a temporary file is left")
@@ -482,8 +600,7 @@ def killed_workers(place: Place) -> None:
     kill_children(started, place, 30)
     code, err = started.end(2 * LONGEST)
     one_line(err, code, (0, 2))
-    time.sleep(PROMPT)
-    must(not started.children(), f"still running: {started.children()}")
+    check_nothing_runs(started)
     code, err = run([*words, "--resume"])
     one_line(err, code, (0,))
 
@@ -596,8 +713,10 @@ def as_nobody(place: Place, temporary: str) -> tuple[tuple[str, ...], dict[str, 
         raise LeftOut("needs root and setpriv")
     prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    # Workers run sys.executable again, without what setpriv may still be allowed to do.
+    again = "import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', '']).returncode)"
     for python in (sys.executable, f"/usr/bin/python{version}", f"/usr/local/bin/python{version}"):
-        if not subprocess.run([*prefix, python, "-c", ""], capture_output=True, check=False).returncode:
+        if not subprocess.run([*prefix, python, "-c", again], capture_output=True, check=False).returncode:
             break
     else:
         raise LeftOut(f"no Python {version} that another user may run")
@@ -625,6 +744,18 @@ def nobody(place: Place) -> None:
         must(written.exists(), f"{name} wrote nothing")
     code, err = run(["methods"], env=env, prefix=prefix)
     one_line(err, code, (0,))
+    started = Run(explore(place.data), env=env, prefix=prefix)
+    said = started.process.stdout.readline()  # type: ignore[union-attr]
+    page = ADDRESS.search(said)
+    if page:
+        connection = HTTPConnection(page[1], timeout=LONGEST)
+        connection.request("GET", page[2])
+        status = connection.getresponse().status
+        connection.close()
+        must(status == http.HTTPStatus.OK, f"explore answers with {status}")
+    code, err, waited = started.end_after(signal.SIGINT)
+    must(page, f"explore does not listen: {said}{err[-500:]}")
+    check_interrupted(code, err, waited, (130,))
 
 
 @fault
@@ -715,12 +846,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the random moments (0)")
     parser.add_argument("--only", nargs="+", choices=list(FAULTS), help="some of the faults")
     given = parser.parse_args()
+    # A shell that runs this in the background has its children ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     names, end = given.only or list(FAULTS), time.monotonic() + given.seconds
     counts, left_out, fell = dict.fromkeys(names, 0), {}, []
     with tempfile.TemporaryDirectory(prefix="sepnmf-faults-") as root:
         data = Path(root, "data")
         data.mkdir()
         write_data(data)
+        check_all_commands_are_tried(data)
         for repetition in range(given.times):
             for name in names:
                 if time.monotonic() > end or name in left_out:

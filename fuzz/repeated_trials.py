@@ -3,7 +3,8 @@
     python fuzz/repeated_trials.py --times 100 --seconds 1800 --seed 0
 
 A quarter of the trials are of FGNSR, which draws random numbers. Seconds and memory may differ. A trial that
-takes longer than `--longest` seconds is left out, and another one is drawn.
+takes longer than `--longest` seconds is left out, and another one is drawn; so is a trial that reaches the
+limit on its processor time in one of the two runs only.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import random
+import re
 import sys
 import time
 import warnings
@@ -21,7 +23,8 @@ from sepnmf.datasets._loaders import available
 from sepnmf.experiments import EXPERIMENTS, TABLES
 from sepnmf.experiments.runner import run_one
 
-MEASURED = ("seconds", "megabytes")  # columns that depend on the machine and its load
+MEASURED = {"seconds", "processor", "megabytes"}  # columns that depend on the machine and its load
+OVER_TIME = re.compile(r"over \S+ s")  # the failure of a method that a limit on its processor time ends
 
 
 def work(pipe: multiprocessing.connection.Connection) -> None:
@@ -79,10 +82,12 @@ def without_measures(rows: Any) -> Any:
     """Return rows without what depends on the machine, NaN as text so that it is equal to itself."""
     if not isinstance(rows, list):
         return rows
-    return [
-        {key: repr(value) for key, value in row.items() if not any(part in key for part in MEASURED)}
-        for row in rows
-    ]
+    return [{key: repr(value) for key, value in row.items() if key not in MEASURED} for row in rows]
+
+
+def over_time(rows: Any) -> bool:
+    """Whether a limit on processor time ended a trial."""
+    return isinstance(rows, list) and any(OVER_TIME.fullmatch(str(row.get("failure"))) for row in rows)
 
 
 def main() -> int:
@@ -106,7 +111,7 @@ def main() -> int:
         longest = min(given.longest, max(end - time.monotonic(), 1))
         one = first.rows(name, trial, longest)
         two = None if one is None else second.rows(name, trial, 3 * given.longest)
-        if one is None or two is None:
+        if one is None or two is None or over_time(one) != over_time(two):
             left_out[name] += 1
             continue
         compared[f"{name} of fgnsr" if trial.get("method") == "fgnsr" else name] += 1
