@@ -116,13 +116,12 @@ def test_rows_of_different_lengths_and_empty_labelled_arrays_are_refused_by_name
         sepnmf.nnls(xr.DataArray(np.ones((0, 3))), A)
 
 
-def test_a_fill_value_beyond_the_range_of_float64_is_no_warning():
+def test_a_fill_value_beyond_the_range_of_float64_marks_its_column():
     xr = pytest.importorskip("xarray")
     huge = A.astype(np.longdouble)
     huge[0, 0] *= np.longdouble(10) ** 400
     labelled = xr.DataArray(huge, dims=("row", "column"), attrs={"_FillValue": huge[0, 0]})
-    with pytest.raises(ValueError, match="M has 1 NaN or infinite entries"):
-        sepnmf.spa(labelled, 2)
+    np.testing.assert_array_equal(sepnmf.spa(labelled, 2).anchors, 1 + sepnmf.spa(A[:, 1:], 2).anchors)
 
 
 @pytest.mark.parametrize("kind", [np.uint64, np.int64])
@@ -355,3 +354,53 @@ def test_anchors_in_chunks_of_large_numbers_are_refined():
     want = sepnmf.select(chunks, 3, "spa", refine=True)
     small = sepnmf.select(da.from_array(np.ldexp(M, exponent), chunks=(3, 18)), 3, "spa", refine=True)
     assert np.array_equal(want.anchors, small.anchors)
+
+
+def test_fill_values_of_long_floats_are_not_rounded():
+    xr = pytest.importorskip("xarray")
+    A = np.array([[np.longdouble(1) / 3, 1, 2], [1, 2, 1]], dtype=np.longdouble)
+    M = xr.DataArray(A, dims=("row", "column"), attrs={"_FillValue": A[0, 0]})
+    assert set(sepnmf.spa(M, 2).anchors) == {1, 2}
+
+
+def test_a_random_simplex_has_no_column_twice():
+    """What rounding leaves of a column of 10¹² is as long as the differences of the others."""
+    rng = np.random.default_rng(0)
+    M = 1e5 + rng.random((9, 6))
+    M[:, 5] *= 1e7
+    for seed in range(20):
+        assert sorted(sepnmf.nfindr(M, 6, init="random", random_state=seed).anchors) == list(range(6))
+
+
+def test_residuals_whose_squares_overflow_have_a_likelihood_with_heavy_tails():
+    from sepnmf._descent._noise_models import student
+
+    residual = np.random.default_rng(0).standard_t(3, 500)
+    # A factor in the residuals is a term in the logarithm of their density.
+    assert student(1e200 * residual) == pytest.approx(student(residual) - 500 * np.log(1e200), rel=1e-9)
+    assert np.isfinite(student(np.array([0.0, 0.0, 0.0, 1e200])))
+
+
+@pytest.mark.parametrize("exponent", [-3, 0, 1, 40])
+def test_one_row_has_no_better_column(exponent):
+    """Each column explains all others: an exchange would follow rounding, which scaling changes."""
+    M = sparse.csr_array(np.random.default_rng(1).random((1, 13)) ** 20 * 2.0**exponent)
+    start = sepnmf.select(M, 1, "ppi", n_skewers=1, random_state=0).anchors
+    refined = sepnmf.select(M, 1, "ppi", n_skewers=1, random_state=0, refine=True).anchors
+    np.testing.assert_array_equal(refined, start)
+
+
+EXPLAINED_BY_TWO = [
+    [0.13188779747410886, 1.112739738946807, 1.1690108187972725, 1.3193994165688123],
+    [0.05523036387303643, 0.09896940190245561, 0.24650677339903593, 0.19075550560056934],
+    [0.23365577857467035, 0.2937689574682637, 0.9601352732894591, 0.6838611725568314],
+]
+
+
+def test_exchanges_that_gain_nothing_repeat_no_anchor():
+    """Columns 1 and 4 explain all; the third anchor is of no use, and was replaced by one of the others."""
+    M = np.zeros((3, 9))
+    M[:, [1, 4, 5, 7]] = EXPLAINED_BY_TWO
+    for factor in (1.0, 2.0**531):
+        anchors = sepnmf.select(M * factor, 3, random_state=0).anchors
+        assert M[:, anchors].any(axis=0).all()

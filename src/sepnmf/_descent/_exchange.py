@@ -12,6 +12,8 @@ from sepnmf.matrix import NONE_KNOWN, InMemory
 BLOCK = 512  # candidates whose products with the residuals are held at a time
 # An exchange must lower the residual by this part of it.
 LEAST_GAIN = 1e-6
+# A gain of less than this part of the squared lengths of the columns concerned is rounding.
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
 # A candidate with less than this part of its squared length outside the span of the others is one of them.
 DISTINCT = 1e-10
 # Candidates shorter than this part of the longest, squared, have no direction of their own.
@@ -71,7 +73,8 @@ def exchange_anchors(
             H_t, E_t = H[touched], E[touched]
             kernels.solve(G, B[touched], squares[touched], k, H_t, E_t, 0, len(touched), nothing)
             H_k[touched], E_k[touched] = H_t, E_t
-            need = float(w @ (E_k - E)) + LEAST_GAIN * residual
+            rounding = ROUNDING * float(w[touched] @ squares[touched])
+            need = float(w @ (E_k - E)) + max(LEAST_GAIN * residual, rounding)
             perp = C.outside_span(anchors[others], DISTINCT)
             perp[(long <= SHORTEST * long.max())] = perp[anchors] = -1.0
             for top in range(0, len(F), BLOCK):

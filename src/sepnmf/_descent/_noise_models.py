@@ -277,7 +277,8 @@ def student(residual: Floats) -> float:
     for nu in STUDENT:
         s = middle / float(stdtrit(nu, 0.75))
         constant = float(gammaln((nu + 1) / 2) - gammaln(nu / 2)) - 0.5 * np.log(nu * np.pi) - np.log(s)
-        tails = float(np.log1p((residual / s) ** 2 / nu).sum())
+        width = s * np.sqrt(nu)
+        tails = 2 * float(np.log(np.hypot(width, residual)).sum() - size * np.log(width))
         values.append(float(size * constant - 0.5 * (nu + 1) * tails))
     return float(max(values))
 

@@ -347,15 +347,16 @@ def flat_columns(ordered: Any) -> Any:
     return flattened(data) if is_lazy(data) else data.reshape(data.shape[0], -1)
 
 
-def missing_values(M: Any, name: str) -> list[float]:
+def missing_values(M: Any, name: str) -> list[Any]:
     """Return the numbers that mark missing entries of a labelled array, of those that its type can hold."""
     declared = [M.attrs[key] for key in ("_FillValue", "missing_value") if M.attrs.get(key) is not None]
     if not declared:
         masked = any(M.encoding.get(key) is not None for key in ("_FillValue", "missing_value"))
         return [np.nan] if masked and M.dtype.kind == "f" else []
+    exact_type = np.result_type(np.float64, M.dtype) if M.dtype.kind == "f" else np.float64
     try:
         with np.errstate(over="ignore"):
-            values = np.concatenate([np.ravel(np.asarray(value, dtype=np.float64)) for value in declared])
+            values = np.concatenate([np.ravel(np.asarray(value, dtype=exact_type)) for value in declared])
     except (OverflowError, TypeError, ValueError):
         raise ValueError(
             f"{name} has the fill value {str(declared[0])[:40]!r}, which is not a number in float64: correct "
@@ -364,7 +365,7 @@ def missing_values(M: Any, name: str) -> list[float]:
     if M.dtype.kind == "f":
         with np.errstate(over="ignore"):
             fits = np.isfinite(values.astype(M.dtype)) == np.isfinite(values)
-        return [float(value) for value in values[fits]]
+        return list(values[fits].tolist())
     if M.dtype.kind not in "iu":
         return []
     limits = np.iinfo(M.dtype)

@@ -168,6 +168,7 @@ def random_simplex(Y: Floats, rng: np.random.Generator, known: Known = NONE_KNOW
         if k >= len(known.include):
             longest = lengths.max(where=free, initial=0.0)
             anchors[k] = rng.choice(np.flatnonzero(free & (lengths > 1e-6 * longest)))
+            free[anchors[k]] = False  # what rounding leaves of a long column may be as long as the others
         direction = residual[:, anchors[k]] / lengths[anchors[k]]
         residual -= np.outer(direction, direction @ residual)
     return anchors
