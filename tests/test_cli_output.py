@@ -457,6 +457,29 @@ def test_what_cannot_be_undone_is_not_removed(here, monkeypatch):
     assert {path.read_text() for path in here.rglob("a")} == {"new", "old"}, left
 
 
+def test_nothing_is_to_be_undone_before_the_first_step(here, monkeypatch):
+    Path("o").mkdir()
+    Path("o/notes.txt").write_text("mine")
+    with outputs.output(here / "o", ["a"]) as folder:
+        (folder / "a").write_text("old")
+    before = {path.name: path.read_bytes() for path in Path("o").iterdir()}
+    replace = os.replace
+
+    def failing(source, target):
+        if Path(target) == here / "o/run.json":  # from now on, as where permissions have been withdrawn
+            raise PermissionError(errno.EACCES, "Permission denied", str(source))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", failing)
+    with (
+        pytest.raises(UserError, match=r"Permission denied\. The results of an earlier run are kept"),
+        outputs.output(here / "o", ["a"]) as folder,
+    ):
+        (folder / "a").write_text("new")
+    assert {path.name: path.read_bytes() for path in Path("o").iterdir()} == before
+    assert not hidden(here)
+
+
 @pytest.mark.parametrize("reserves", [True, False])
 def test_a_file_is_given_all_its_space(tmp_path, monkeypatch, reserves):
     file = tmp_path / "holes"

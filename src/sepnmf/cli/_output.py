@@ -262,9 +262,9 @@ def move_into(staging: Path, folder: Path, source: str) -> None:
             moves.append((staging / name, folder / name))
     with suppress(FileNotFoundError):
         shutil.copyfile(folder / MANIFEST, aside / MANIFEST)
+    write_manifest(folder, [*new, *old], source, complete=False)  # if it fails, there is nothing to undo
     done = []
     try:
-        write_manifest(folder, [*new, *old], source, complete=False)
         for start, end in moves:
             os.rename(start, end)
             done.append((start, end))
