@@ -27,8 +27,8 @@ from sepnmf.datasets import _loaders as loaders
 from sepnmf.experiments import gestures, noise_free, noise_sweep, recovery, runner, tune_recovery
 from sepnmf.experiments.auto.limited import select_apart
 from sepnmf.experiments.experiment import Check, Experiment, stored_parameters
-from sepnmf.experiments.markdown import cell, table
-from sepnmf.experiments.page import wrapped
+from sepnmf.experiments.markdown import cell, link, section, table, verdict
+from sepnmf.experiments.page import VERDICTS, counted, wrapped
 from sepnmf.experiments.store import Store
 from sepnmf.tuning import search
 
@@ -598,10 +598,10 @@ def test_a_selection_apart_gives_the_same_row_twice_but_for_time_and_memory():
 # Verdicts on results made up for them ------------------------------------------------------------------
 
 
-def made_up(experiment, success):
+def made_up(experiment, success, scale="quick"):
     """Results in which `success(trial)` says how often a trial succeeds."""
     extra = {"found": 1.0, "mrsa": 0.0, "rae": 1.0, "seconds": 0.1, "n_inner": 10, "status": "converged"}
-    rows = [trial | extra | {"success": success(trial)} for trial in experiment.trials("quick")]
+    rows = [trial | extra | {"success": success(trial)} for trial in experiment.trials(scale)]
     return pd.DataFrame(rows)
 
 
@@ -653,6 +653,89 @@ def test_the_nested_choice_takes_the_candidate_that_is_best_inside_the_training_
     ]
     chosen = gestures.nested(pd.DataFrame(rows))
     assert chosen["honest"].tolist() == [0.1, 0.3]
+
+
+# Counts on results made up for them --------------------------------------------------------------------
+
+COUNTED = {"noise-free": 50, "noise-sweep": 50, "power": 25, "budgets": 25, "sizes": 20}  # as in the paper
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_exceptions_are_named_where_counts_are_smaller_than_the_papers(name, monkeypatch):
+    monkeypatch.setattr(tune_recovery, "shorter", lambda found, frame: [])
+    experiment = experiments.EXPERIMENTS[name]
+    full = made_up(experiment, lambda trial: 1, "full")
+    assert experiment.exceptions(full) == []
+    assert f"{COUNTED[name]} instances per " in experiment.tell(full)
+    assert "but" not in experiment.tell(full).split("instances per ")[1].split("\n")[0]
+    exact = (full["norm"] == "nuclear") & (full["mode"] == "exact")
+    (line,) = experiment.exceptions(full[~exact | (full["seed"] < 4)])
+    assert f": {COUNTED[name]} instances, but 4 for nuclear norm, exact mode. The other " in line
+    runs = int((exact & (full["seed"] >= 4)).sum())
+    assert f" {runs} runs take about {runs * 0.1 / 60:.0f} minutes" in line
+    told = experiment.tell(full[~exact | (full["seed"] < 4)])
+    assert f"{COUNTED[name]} instances per " in told
+    assert ", but 4 for nuclear norm, exact mode." in " ".join(told.split())
+    few = full[~exact | (full["data"] == "type1") | (full["seed"] < 7 + (full["noise"] > 0.5))]
+    (line,) = experiment.exceptions(few)
+    assert re.search("but 7( to 8)? for nuclear norm, exact mode, Type 2[.]", line)
+    levels = full["noise"].unique()
+    if len(levels) > 1:
+        (line,) = experiment.exceptions(full[full["noise"].isin(levels[:3])])
+        assert line.endswith(f": 3 noise levels instead of {len(levels)}.")
+
+
+def test_searches_with_smaller_counts_are_named():
+    frame = made_up(noise_sweep.EXPERIMENT, lambda trial: 1)  # 0.01 s an inner iteration
+    enough = {"evaluations": 120, "max_outer": 100, "instances": 10}
+    found = {f"type1 {norm} admm p=2 paper low": dict(enough) for norm in ("l1", "nuclear")}
+    assert tune_recovery.shorter(found, frame) == []
+    found["type1 nuclear admm p=2 paper low"] |= {"max_outer": 30, "instances": 6}
+    (line,) = tune_recovery.shorter(found, frame)
+    assert "of 2, 1 have 30 outer iterations instead of 100, 1 have 6 instances instead of 10" in line
+    assert "(nuclear norm)" in line
+    assert f"at most {1000 * 0.01 * 400 / 60:.0f} minutes" in line
+    found["type1 l1 admm p=2 paper low"] |= {"evaluations": 20}
+    (line,) = tune_recovery.shorter(found, frame)
+    assert "1 have 20 evaluations instead of 40" in line
+    assert "(entrywise and nuclear norm)" in line
+
+
+def made_up_gestures(sets, outer, splits=50, seconds=9.0):
+    """Selections of one variant and of two baselines."""
+    rows = []
+    for own, split in ((own, split) for own in sets for split in range(splits)):
+        head = {"set": own, "kind": "HOG", "split": split, "share": 0.3, "columns": 10, "accuracy": 0.9}
+        head |= {"honest": 0.9, "inner": 0.9, "like_spa": 0.5}
+        baseline = head | {"role": "baseline", "mode": "", "p": 0, "seconds": 3.0}
+        rows += [baseline | {"method": method} for method in ("fgnsr", "merit", "random")]
+        ratio = head | {"method": "dca", "p": 1, "mode": "paper", "max_outer": outer, "seconds": seconds}
+        rows += [ratio | {"role": "tuned"}, ratio | {"role": "candidate", "candidate": 0}]
+    return pd.DataFrame(rows)
+
+
+def test_gestures_name_fewer_iterations_and_splits_and_other_images():
+    both = (*gestures.STAND_IN, *gestures.STAND_IN.values())
+    full = made_up_gestures(both, 100)
+    assert gestures.exceptions(full) == []
+    assert "K = 100 outer iterations, as in the paper. FGNSR" in gestures.tell(full)
+    iterations, images = gestures.exceptions(made_up_gestures(["binary"], 5))
+    assert "K = 5 outer iterations instead of 100" in iterations
+    assert "at most 2.0 hours" in iterations  # 40 evaluations of 20 · 9 s
+    assert "instead of the paper's" in images
+    assert gestures.exceptions(made_up_gestures(both, 100, splits=9)) == [
+        "Hand gestures: 9 splits instead of 50."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("outer", "seconds", "mark"), [(100, 6, "holds"), (100, 9, "does not hold"), (5, 1, "undecided")]
+)
+def test_the_verdict_on_runtimes_needs_the_papers_iterations(outer, seconds, mark):
+    told = gestures.tell(made_up_gestures(["binary"], outer, splits=3, seconds=seconds))
+    (claim,) = (claim for claim in told.claims if "as fast as" in claim.words)
+    assert claim.verdict == mark
+    assert claim.number == ("K = 100 not run" if outer == 5 else f"up to {seconds / 3:.2g} times the seconds")
 
 
 @pytest.mark.slow
@@ -739,6 +822,45 @@ def test_the_pages_of_the_documentation_are_those_of_their_tables(name, tmp_path
         assert (docs / shown).exists()
 
 
+MARKS = ("Holds", "Partly", "Does not hold", "Undecided")
+
+
+def test_the_first_screen_has_a_line_for_each_verdict_and_its_links_exist():
+    from mdit_py_plugins.anchors.index import slugify  # what MyST calls, for the site
+
+    text = (Path(__file__).parent.parent / "docs/paper.md").read_text()
+    screen, sections = text.split("\n## How it was measured\n")
+    rows = [line.split(" | ") for line in screen.splitlines() if line.startswith("| ")][2:]
+    headings, judged = [], []
+    for line in sections.splitlines():
+        if line.startswith("#"):
+            headings.append(line.lstrip("# "))
+        elif found := re.match(rf"[*][*]({'|'.join(MARKS)})[.][*][*]", line):
+            judged.append((found[1].lower(), headings[-1]))
+    github = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+    assert len(set(github)) == len(github)
+    assert [slugify(heading) for heading in headings] == github
+    names = dict(zip(headings, github, strict=True))
+    linked = [(row[1], re.search(r"\(#(.+)\)", row[0])[1]) for row in rows]
+    assert linked == [(mark, names[heading]) for mark, heading in judged]
+    assert len(rows) == len({row[0] for row in rows}) > 20
+    for mark, words in VERDICTS.items():
+        assert f" {[row[1] for row in rows].count(mark)} {words}" in " ".join(screen.split())
+
+
+def test_a_claim_belongs_to_the_last_heading_before_it():
+    one, two = (verdict([True, i > 0], "words", claim=f"{i}", number=f"{i}") for i in range(2))
+    told = section("## A (b)", section("text", one), section("### C: d", "text"), two)
+    assert told == "## A (b)\n\ntext\n\n**Partly.** words\n\n### C: d\n\ntext\n\n**Holds.** words"
+    assert told.claims == (("0", "partly", "0", "A (b)"), ("1", "holds", "1", "C: d"))
+    assert link("x", "A (b)") == "[x](#a-b)"
+
+
+def test_counts_without_an_exception_are_one_sentence():
+    assert counted([]).endswith("Every cell of this page has the same counts.")
+    assert counted(["One: 3.", "Two: 4."]).endswith("exceptions:\n\n- One: 3.\n- Two: 4.")
+
+
 def test_the_command_lists_what_there_is(sepnmf_says):
     code, out, _ = sepnmf_says("reproduce", "--list")
     assert code == 0
@@ -783,6 +905,8 @@ def test_stored_parameters_come_with_the_command_that_found_them(name):
     path = Path(experiments.__file__).parent / "parameters" / f"{name}.json"
     assert f"reproduce tune-{name}" in json.loads(path.read_text())["command"]
     for entry in stored_parameters(name).values():
+        assert entry["evaluations"] >= 40
+        assert name == "gestures" or min(entry["instances"], entry["max_outer"]) > 0
         vectors = [entry["parameters"]]
         if name == "gestures":  # one for each share, and five that no accuracy has had a say in
             vectors = [*entry["parameters"].values(), *entry["candidates"]]

@@ -1,6 +1,6 @@
 """Ablation: how many inner and outer iterations."""
 
-from sepnmf.experiments import recovery
+from sepnmf.experiments import counts, recovery
 from sepnmf.experiments.experiment import Experiment, Figure, Frame, Row, Scale, pick, where
 from sepnmf.experiments.labels import DATA, NORM, curves, panels, shared_legend, variant
 from sepnmf.experiments.markdown import figure, section, table, verdict
@@ -61,7 +61,8 @@ def tell(frame: Frame) -> str:
         f"The noise level is ε = {NOISE}. The numbers of iterations are "
         f"J ∈ {{{', '.join(map(str, INNER))}}} with K = 100 and "
         f"K ∈ {{{', '.join(map(str, OUTER))}}} with J = 10. "
-        "The paper: ADMM-P with p = 2 is uniformly stable, DCA needs tuned budgets.",
+        "The paper: ADMM-P with p = 2 is uniformly stable, DCA needs tuned budgets. "
+        + counts.instances(frame, "budget"),
         table(head, lines),
         figure("budgets-paper", "Success over the iteration budget, paper mode"),
         figure("budgets-exact", "Success over the iteration budget, exact mode"),
@@ -69,10 +70,23 @@ def tell(frame: Frame) -> str:
             [steady >= 0.9, least < 0.9],
             f"On Type 1, in paper mode, ADMM-P with p = 2 has a success rate of at least {steady:.2f} "
             f"over all budgets, DCA between {least:.2f} and {most:.2f}.",
+            claim="ADMM-P with p = 2 is stable over J and K, DCA is not",
+            number=f"success ≥ {steady:.2f}, DCA {least:.2f}–{most:.2f}",
         ),
     )
 
 
+def exceptions(frame: Frame) -> list[str]:
+    """Where there are fewer instances or budgets than in the paper."""
+    return counts.fewer(frame, "Ablation of J and K", recovery.ABLATION, len(BUDGETS), "budgets")
+
+
 EXPERIMENT = Experiment(
-    "budgets", "Ablation: inner and outer iterations", trials, recovery.recover, tell, draw
+    "budgets",
+    "Ablation: inner and outer iterations",
+    trials,
+    recovery.recover,
+    tell,
+    draw,
+    exceptions=exceptions,
 )

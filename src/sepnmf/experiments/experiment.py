@@ -62,6 +62,9 @@ class Experiment:
         The page that has its section; tables and figures are in the folder of the same name.
     checks : callable, optional
         `checks(frame)` lists the requirements that the page shows before its sections.
+    exceptions : callable, optional
+        `exceptions(frame)` lists, in sentences, where the results have smaller counts than the paper's; the
+        page shows them before its sections.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Experiment:
     best: Callable[[Frame], dict[str, dict[str, object]]] | None = None
     page: str = "paper"
     checks: Callable[[Frame], list[Check]] = lambda frame: []
+    exceptions: Callable[[Frame], list[str]] = lambda frame: []
 
 
 def pick(scale: Scale, full: Any, quick: Any, toy: Any) -> Any:

@@ -139,6 +139,8 @@ def tell(frame: Frame) -> str:
             "The level sets are thinner between the axes than the ball of ‖x‖₁ for every p: "
             f"{yes(pinched)}. They become rounder, not sharper, as p grows: "
             f"{yes(bends == sorted(bends))}.",
+            claim="The level sets of R_p are concentrated along the axes",
+            number=f"diagonal / axis ≤ {max(bends):.2f} (‖x‖₁: {np.sqrt(0.5):.2f})",
         ),
     )
 

@@ -1,11 +1,12 @@
-"""The pages: an introduction, the requirements, and a section per experiment, in lines of 100 characters."""
+"""The pages: an introduction, claims or requirements, and a section per experiment, in short lines."""
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 
 from sepnmf.experiments.experiment import Experiment, Frame
-from sepnmf.experiments.markdown import table
+from sepnmf.experiments.markdown import Claim, link, section, table
 
 # A word that Markdown would read as a list, a heading or a quotation at the beginning of a line.
 MARK = re.compile(r" (?=(?:[-+*>]|#{1,6}|\d+[.)])(?: |$))")
@@ -15,8 +16,18 @@ ITEM = r" *(?:[-+*]|\d+[.)]) +"
 PAPER = """# The paper, re-run
 
 M. McCarver and J. Qin, *Separable nonnegative matrix factorization using powered ratio-of-norms
-regularization*. This page has every table and figure of its sections 4 and 5, measured with this library,
-and one line on whether each claim holds. The results were measured by
+regularization*: every table and figure of its sections 4 and 5, measured with this library. Each
+claim is a link to the section that has the paper's values beside ours.
+"""
+
+COUNTS = """**Counts.** The paper has 50 instances per cell (25 in the ablations of p and of iterations, 20 in
+that of sizes), J = 10 inner and K = 100 outer iterations, 50 splits of the images, and 40 evaluations per
+search of parameters (a search for each noise level or rank; here one serves a range of levels, or all ranks).
+"""
+
+MEASURED = """## How it was measured
+
+The results were measured by
 
     {command}
 
@@ -30,12 +41,10 @@ and the runs before it. The folder `paper/` has a table of the results of each e
   for each mode. DCA with the nuclear norm has no exact mode, because its constrained map takes hundreds of
   singular value decompositions.
 - Parameters come from Bayesian optimisation over [1e-5, 3e3], as in the paper, and are stored in
-  `src/sepnmf/experiments/parameters/` with the command that found them. They are tuned for each condition:
-  a data type, norm, method, power, mode and noise regime (not each of the twenty levels). The instances
-  used for tuning are in no table. A search has 40 evaluations, or 120 where 40 found nothing (entrywise
-  norm), unless the file says another number. It begins with one or two vectors that are known to work on
-  some instances. Most searches with the nuclear norm run 30 outer iterations on six instances instead of
-  100 on ten.
+  `src/sepnmf/experiments/parameters/` with the command that found them and the counts of each search. They
+  are tuned for each condition: a data type, norm, method, power, mode and noise regime (not each of the
+  twenty levels). The instances used for tuning are in no table. A search begins with one or two vectors that
+  are known to work on some instances, and has more evaluations where the first ones found nothing.
 - Where the paper tunes on the data that it then reports (high noise on Type 1, the gesture tables), the
   result of a protocol that does not is shown beside it.
 - MRSA compares the columns found with the (noisy) columns at the true anchors.
@@ -76,6 +85,13 @@ by `SEPNMF_DATA`. Methods that use random numbers have `random_state=0`.
 """
 
 INTRODUCTIONS = {"paper": PAPER, "auto": AUTO, "state-of-the-art": STATE_OF_THE_ART}
+PROTOCOLS = {"paper": MEASURED}
+VERDICTS = {
+    "holds": "hold",
+    "partly": "hold in part",
+    "does not hold": "do not hold",
+    "undecided": "are undecided",
+}
 
 
 def write_page(
@@ -85,15 +101,41 @@ def write_page(
     command: str,
 ) -> str:
     """The whole page, a section per experiment that has all its results, and a list of the others."""
+    body = section(*(experiment.tell(frame) for experiment, frame in sections))
     parts = [INTRODUCTIONS[name].format(command=command)]
+    if body.claims:
+        exceptions = [line for experiment, frame in sections for line in experiment.exceptions(frame)]
+        parts += [judged(body.claims), counted(exceptions)]
     if missing:
         parts.append(f"Not measured yet: {'; '.join(experiment.title for experiment in missing)}.")
     checks = [check for experiment, frame in sections for check in experiment.checks(frame)]
     if checks:
         rows = [(*check[:3], "holds" if check.holds else "MISSED") for check in checks]
         parts.append("## Requirements\n\n" + table(("what", "measured", "wanted", ""), rows))
-    parts += [experiment.tell(frame) for experiment, frame in sections]
-    return wrapped("\n\n".join(part.strip() for part in parts) + "\n")
+    if name in PROTOCOLS:
+        parts.append(PROTOCOLS[name].format(command=command))
+    return wrapped("\n\n".join(part.strip() for part in (*parts, body)) + "\n")
+
+
+def judged(claims: Sequence[Claim]) -> str:
+    """How many claims hold, and a line for each."""
+    numbers = Counter(claim.verdict for claim in claims)
+    said = [f"{numbers[mark]} {words}" for mark, words in VERDICTS.items() if numbers[mark]]
+    rows = [(link(claim.words, claim.heading), claim.verdict, claim.number) for claim in claims]
+    return section(
+        f"Of {len(claims)} claims, {', '.join(said)}.",
+        table(("the paper's claim", "verdict", "decided by"), rows),
+    )
+
+
+def counted(exceptions: Sequence[str]) -> str:
+    """The paper's counts, and where those of this page are smaller."""
+    if not exceptions:
+        return f"{COUNTS}Every cell of this page has the same counts."
+    return section(
+        f"{COUNTS}This page has the same counts, with these exceptions:",
+        "\n".join(f"- {line}" for line in exceptions),
+    )
 
 
 def wrapped(text: str, width: int = 100) -> str:

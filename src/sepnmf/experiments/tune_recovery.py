@@ -5,14 +5,19 @@ from typing import Any
 import numpy as np
 
 from sepnmf.experiments import recovery
+from sepnmf.experiments.counts import duration
 from sepnmf.experiments.experiment import Experiment, Frame, Row, Scale, pick, storage_of
+from sepnmf.experiments.labels import NORM
 from sepnmf.experiments.markdown import table
 from sepnmf.tuning._bayes import Parameters, search
 
+J = 10  # inner iterations
 FIRST_SEED = 10_000  # the tables use seeds from 0
 HOPELESS = 4  # instances without a success after which an evaluation is given up
 ENOUGH = 0.5  # a search whose best loss is larger gets more evaluations
 MOST = {"l1": 120, "nuclear": 40}
+EVALUATIONS = 40  # of a search, as in the paper
+INSTANCES = 10  # of an evaluation, as the paper has splits; of synthetic data it gives no number
 K, SHORT = 100, 30  # outer iterations of the tables' runs, and of most runs of the nuclear norm's searches
 # Noise levels of the ten instances of an evaluation, easy ones first; the slow nuclear norm has six of them.
 REGIMES = {
@@ -52,7 +57,7 @@ def conditions() -> list[Row]:
 
 def trials(scale: Scale) -> list[Row]:
     """A search per condition, of 40 evaluations as in the paper, and more where these found nothing."""
-    evaluations = pick(scale, 40, 12, 2)
+    evaluations = pick(scale, EVALUATIONS, 12, 2)
     chosen = conditions()
     if scale != "full":
         chosen = [q for q in chosen if (q["norm"], q["p"], q["regime"]) == ("l1", 2, "noise-free")]
@@ -124,8 +129,36 @@ def best(frame: Frame) -> dict[str, dict[str, object]]:
             "loss": round(float(row["loss"]), 4),
             "evaluations": len(part),
             "max_outer": int(row["max_outer"]),
+            "instances": len(levels(row["data"], row["norm"], row["regime"])),
         }
     return result
+
+
+def shorter(found: dict[str, dict[str, Any]], frame: Frame) -> list[str]:
+    """Which searches have smaller counts than intended, and what they would take with all of them.
+
+    The cost is that of runs which use all iterations, from the seconds of an inner iteration in `frame`.
+    """
+    wanted = {"evaluations": EVALUATIONS, "max_outer": K, "instances": INSTANCES}
+    words = {"evaluations": "evaluations", "max_outer": "outer iterations", "instances": "instances"}
+    short = [name for name, entry in found.items() if any(entry[key] < wanted[key] for key in wanted)]
+    if not short:
+        return []
+    parts = []
+    for key, number in wanted.items():
+        counts = [found[name][key] for name in short if found[name][key] < number]
+        if counts:
+            least = " or ".join(map(str, sorted(set(counts))))
+            parts.append(f"{len(counts)} have {least} {words[key]} instead of {number}")
+    each = frame.assign(seconds=frame["seconds"] / frame["n_inner"].replace(0, np.nan))
+    seconds = each.groupby(["data", "norm", "method"])["seconds"].median()
+    cost = sum(float(seconds.get(tuple(name.split()[:3]), 0)) for name in short)
+    cost *= K * J * EVALUATIONS * INSTANCES
+    norms = " and ".join(dict.fromkeys(NORM[name.split()[1]] for name in short))
+    return [
+        f"Searches of parameters for synthetic data: of {len(found)}, {', '.join(parts)} ({norms} norm). "
+        f"With all of them they take at most {duration(cost)} on one core."
+    ]
 
 
 def tell(frame: Frame) -> str:
