@@ -20,8 +20,8 @@ ALPHA = TAYLOR[3] / (2 * TAYLOR[4])
 class Polar:
     """B = QH with Q orthogonal and H positive definite, by matrix products only.
 
-    With E = I − BᵀB/c the factor is Q = B(I − E)^(−1/2)/√c. A step replaces the power by its Taylor polynomial
-    of degree 2 or 4. Its remainder is at most t‖E^k‖_F/(1 − ‖E‖₂), k = 3 or 5, with the next coefficient t,
+    With E = I − BᵀB/c the factor is Q = B(I − E)^(−1/2)/√c. A step replaces the power by its Taylor
+    polynomial of degree 2 or 4. Its remainder is at most t‖E^k‖_F/(1 − ‖E‖₂), k = 3 or 5, with the next coefficient t,
     and both norms are bounded by b = ‖E²‖_F^(1/2): ‖E‖₂ ≤ b, ‖E^k‖_F ≤ b^k. If that is not small enough,
     the next step begins with the result of this one, whose polar factor is the same.
 
