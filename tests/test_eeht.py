@@ -1,15 +1,20 @@
 """EEHT: the expanded programme against the whole one, the choices, and awkward input."""
 
+import itertools
+import warnings
 from importlib import import_module
 
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
 import oracles
 import sepnmf
 from sepnmf.datasets import make_dirichlet, make_midpoint
+from sepnmf.methods._eeht import matched
+from sepnmf.methods._reduction import cone_generators, samples
 from sepnmf.metrics import mrsa
 
 MODULE = "sepnmf.methods._eeht"
@@ -208,6 +213,97 @@ def test_an_estimator_takes_the_centroids(clouds):
         3, method="eeht", method_options={"choice": "centroids"}, components="vertices"
     ).fit(M.T)
     np.testing.assert_allclose(model.components_, model.selection_.vertices.T)
+
+
+def in_the_cone(A, b):
+    return nnls(A, b)[1] <= 1e-7 * np.linalg.norm(b)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_reduction_keeps_one_column_of_each_extreme_ray(seed):
+    rng = np.random.default_rng(seed)
+    r, n = 3 + seed % 3, 60
+    X = rng.standard_normal((r, n)) if seed == 7 else noisy_mixtures(seed, m=r, n=n, r=r, level=0.05)
+    X = np.hstack([X, 3 * X[:, :5], np.zeros((r, 2))])
+    kept = cone_generators(X)
+    for k in kept:
+        others = np.setdiff1d(kept, [k])
+        assert seed == 7 or not in_the_cone(X[:, others], X[:, k])
+    for k in np.setdiff1d(np.arange(X.shape[1]), kept):
+        assert in_the_cone(X[:, kept], X[:, k])
+    assert not np.isin([n + 5, n + 6], kept).any()
+
+
+def test_samples_are_the_extreme_rays_and_random_others():
+    X = noisy_mixtures(0, m=3, n=80, r=3, level=0.0)
+    kept = cone_generators(X)
+    parts = list(samples(X, 30, 4, np.random.default_rng(0)))
+    assert [part.size for part in parts] == [30] * 4
+    assert all(np.isin(kept, part).all() and np.unique(part).size == 30 for part in parts)
+    assert any(not np.array_equal(parts[0], part) for part in parts[1:])
+    assert [part.size for part in samples(X, 1, 2, np.random.default_rng(0))] == [kept.size] * 2
+    (whole,) = samples(X, 1000, 1, np.random.default_rng(0))
+    np.testing.assert_array_equal(whole, np.arange(80))
+
+
+def test_runs_are_matched_as_by_trying_all_orders():
+    rng = np.random.default_rng(3)
+    A = rng.random((6, 40))
+    chosen = [rng.choice(40, 4, replace=False) for _ in range(3)]
+    groups = chosen[0][:, None]
+    for columns in chosen[1:]:
+        before = A[:, groups].mean(axis=2)
+        orders = [np.array(order) for order in itertools.permutations(columns)]
+        costs = [np.abs(A[:, order] - before).sum() for order in orders]
+        groups = np.column_stack([groups, orders[int(np.argmin(costs))]])
+    anchors, found = matched(A, chosen)
+    np.testing.assert_array_equal(found, groups)
+    assert np.unique(anchors).size == 4
+    first = np.abs(A[:, np.unique(groups)] - A[:, groups[0]].mean(axis=1)[:, None]).sum(axis=0)
+    assert anchors[0] == np.unique(groups)[np.argmin(first)]
+
+
+def test_fewer_columns_and_several_runs(clouds):
+    M, W = clouds
+    whole = sepnmf.eeht(M, 3, choice="centroids")
+    same = sepnmf.eeht(M, 3, choice="centroids", n_columns=M.shape[1], random_state=0)
+    np.testing.assert_array_equal(same.anchors, whole.anchors)
+    np.testing.assert_array_equal(same.vertices, whole.vertices)
+    options = {"choice": "centroids", "n_columns": 40, "n_runs": 4}
+    sel, again = (sepnmf.eeht(M, 3, random_state=5, **options) for _ in range(2))
+    np.testing.assert_array_equal(sel.anchors, again.anchors)
+    np.testing.assert_array_equal(sel.vertices, again.vertices)
+    assert sel.status == "converged"
+    assert mrsa(sel.vertices, W) < mrsa(M[:, sel.anchors], W)
+    # The anchors are scored best first, and the vertices are means of four columns each.
+    np.testing.assert_array_equal(sel.scores[sel.anchors], [4, 3, 2])
+    assert np.isfinite(sel.spread).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_columns": 2}, "n_columns must be at least r=3, got 2"),
+        ({"n_runs": 0}, "n_runs"),
+        ({"n_runs": 2}, "n_runs=2 needs n_columns"),
+        ({"n_runs": 2, "n_columns": 20}, "n_runs=2 needs n_columns"),
+    ],
+)
+def test_numbers_of_columns_and_runs_that_do_not_go_together(clouds, options, message):
+    with pytest.raises(ValueError, match=message):
+        sepnmf.eeht(clouds[0], 3, **options)
+
+
+def test_a_callback_ends_all_runs(clouds, monkeypatch):
+    monkeypatch.setattr(f"{MODULE}.WHOLE", 0)
+    options = {"choice": "centroids", "n_columns": 40, "n_runs": 4, "random_state": 0}
+    rounds = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sel = sepnmf.eeht(clouds[0], 3, callback=lambda state: rounds.append(state) or True, **options)
+    assert len(rounds) == 1
+    assert sel.status == "stopped"
+    assert np.unique(sel.anchors).size == 3
 
 
 @pytest.mark.slow

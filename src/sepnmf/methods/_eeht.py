@@ -5,14 +5,16 @@ import warnings
 from typing import Literal
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from sepnmf._typing import Floats, Ints
-from sepnmf._validation import check_choice, check_count
+from sepnmf._typing import Floats, Ints, Seed
+from sepnmf._validation import check_choice, check_count, check_generator
 from sepnmf.matrix import InMemory, MatrixLike, Negative, as_matrix
 from sepnmf.methods._expansion import Expansion
 from sepnmf.methods._iteration import Callback, State
 from sepnmf.methods._method import method
+from sepnmf.methods._reduction import samples
 from sepnmf.methods._spa import successive_projections
 from sepnmf.methods._subspace import column_lengths, nonzero_columns, spread, stepwise_scores
 from sepnmf.selection import Selection, Status, best_first
@@ -38,8 +40,11 @@ def eeht(
     choice: Literal["diagonal", "largest", "centroids"] = "diagonal",
     normalize: Literal["none", "l1"] = "none",
     n_bases: int | None = None,
+    n_columns: int | None = None,
+    n_runs: int = 1,
     max_outer: int = 100,
     negative: Negative = "error",
+    random_state: Seed = None,
     callback: Callback | None = None,
 ) -> Selection:
     r"""Hottopixx that needs only r, by row and column expansion (EEHT).
@@ -60,6 +65,9 @@ def eeht(
     l1 norms in `n_bases` orthonormal bases: the principal axes, and random rotations of these, always the
     same ones.
 
+    With `n_columns` the programme is that of fewer columns (REDIC): those that are not in the cone of others,
+    and random ones. Several runs, each with other random columns, have the mean of what they choose.
+
     Parameters
     ----------
     M : matrix_like of shape (m, n)
@@ -77,22 +85,32 @@ def eeht(
         Number of bases in the norm. 1 is the l1 norm along the principal axes, as in the paper; with many,
         the norm becomes Euclidean. None means 8 up to r = 10, and 80/r, but at least one, beyond: with many
         coordinates one set of axes favours no direction much, and each basis adds equations.
+    n_columns : int or None, default None
+        Number of columns of the programme, at least r: in the r coordinates, those that are not in the cone
+        of others, even if there are more, and random others. None means all columns.
+    n_runs : int, default 1
+        Number of runs, each with other random columns; more than one need `n_columns` and "centroids". The
+        columns of each run are matched to the means of the runs before. The anchors are, of all columns
+        that a run chose, those nearest to the means.
     max_outer : int, default 100
-        Largest number of rounds.
+        Largest number of rounds of a run.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
+    random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default None
+        Used with `n_columns` only; None gives other random columns each time.
     callback : callable, optional
         ``callback(state)`` is called after each round with a `State` (its X is None); a true return value
-        ends the run.
+        ends the call, after the choice in the run that it is in.
 
     Returns
     -------
     Selection
-        `scores` is the diagonal; with "largest" and "centroids" the k-th anchor, k = 0, …, r − 1, has
-        r + 1 − k. With "centroids", `vertices` has the means of the balls' columns, scaled like the anchors,
-        and `spread` their standard errors. `history` has, per round, the objective in units of the longest
-        column, the numbers of rows and of columns, and the seconds so far. `status` is "converged" if the
-        diagonal is optimal for all columns.
+        `scores` is the diagonal, the mean of those of the runs; with "largest" and "centroids" the k-th
+        anchor, k = 0, …, r − 1, has r + 1 − k. With "centroids", `vertices` has the means of the balls'
+        columns, or, with several runs, of the columns that the runs chose; scaled like the anchors. `spread`
+        has their standard errors. `history` has, per round, the objective in units of the longest column,
+        the numbers of rows and of columns, and the seconds so far. `status` is "converged" if the diagonal
+        of every run is optimal for all columns, or for all of `n_columns`.
 
     Raises
     ------
@@ -116,6 +134,11 @@ def eeht(
     When to use: noise that greedy methods do not stand, as nothing but r has to be known. Images have many
     columns near each anchor, over which the diagonal is spread: there take "centroids". With anchors that
     occur once, the balls reach from one to the next, and "diagonal" is right.
+
+    On two scenes the programme of all columns takes seconds, so `n_columns` is not needed for the time. It is
+    another estimate: of all pixels in a ball most are mixed a little, and among few pixels those that are not
+    weigh more. On Samson this is better, on Jasper Ridge worse; the page "State of the art" has the figures.
+    There REDIC's own settings are used: ``n_columns=250, n_runs=5, n_bases=1``.
 
     The programme, its expansion, the reduction to r dimensions and the three choices are the paper's. Ours
     are the norm from several bases (with few coordinates the l1 norm along one set of axes favours some
@@ -152,40 +175,56 @@ def eeht(
     given = as_matrix(M, negative).in_memory()
     n = given.shape[1]
     data, kept = nonzero_columns(given, r)
+    rng = check_sampling(n_columns, n_runs, r, choice, random_state)
     data = data.normalised(normalize)
     X = principal_coordinates(data, r)
     points = in_several_bases(X, n_bases)
-    start = np.arange(kept.size) if kept.size <= WHOLE else successive_projections(X, r)[0]
-    programme = Expansion(points, r, start)
+    parts = [np.arange(kept.size)] if n_columns is None else samples(X, n_columns, n_runs, rng)
     names = ("objective", "rows", "columns", "seconds")
     rows: list[tuple[float, ...]] = []
-    status: Status = "max_outer"
-    while len(rows) < max_outer:
-        objective = programme.solve()
-        used = len(programme.rows), len(programme.columns)
-        complete = not programme.expand()
-        rows.append((objective, *used, time.perf_counter() - began))
-        if complete:
-            status = "converged"
+    statuses: list[Status] = []
+    chosen: list[Ints] = []
+    p: Floats = np.zeros(kept.size)
+    for part in parts:
+        start = np.arange(part.size) if part.size <= WHOLE else successive_projections(X[:, part], r)[0]
+        programme = Expansion(points[:, part], r, start)
+        statuses.append("max_outer")
+        for _ in range(max_outer):
+            objective = programme.solve()
+            used = len(programme.rows), len(programme.columns)
+            complete = not programme.expand()
+            rows.append((objective, *used, time.perf_counter() - began))
+            if complete:
+                statuses[-1] = "converged"
+                break
+            if callback is not None and callback(
+                State("eeht", len(rows), None, dict(zip(names, rows[-1], strict=True)))
+            ):
+                statuses[-1] = "stopped"
+                break
+        p[part] += programme.diagonal
+        if choice != "diagonal":
+            anchors, balls = from_balls(points[:, part], programme.diagonal, r, choice)
+            chosen.append(part[anchors])
+            balls = [part[ball] for ball in balls]
+        if statuses[-1] == "stopped":
             break
-        if callback is not None and callback(
-            State("eeht", len(rows), None, dict(zip(names, rows[-1], strict=True)))
-        ):
-            status = "stopped"
-            break
+    p /= len(statuses)
+    status: Status = next((s for s in ("stopped", "max_outer") if s in statuses), "converged")
     if status == "max_outer":
         from sklearn.exceptions import ConvergenceWarning
 
         text = f"eeht stopped after {max_outer} rounds before its diagonal was optimal: raise max_outer."
         warnings.warn(text, ConvergenceWarning, stacklevel=4)
 
-    p = programme.diagonal
+    means, errors = None, None
     if choice == "diagonal":
-        anchors, scores, means, errors = best_first(p, r), p, None, None
+        anchors, scores = best_first(p, r), p
     else:
-        anchors, balls = from_balls(points, p, r, choice)
+        anchors = chosen[0]
+        if len(chosen) > 1:
+            anchors, balls = matched(points, chosen)
         scores = stepwise_scores(anchors, p)
-        means, errors = None, None
         if choice == "centroids" and given.height == given.shape[0]:
             sizes = given.part(kept[anchors]).largest_entries() / data.part(anchors).largest_entries()
             means, errors = (sizes * values for values in centroids(data, balls))
@@ -234,6 +273,35 @@ def from_balls(points: Floats, p: Floats, r: int, choice: str) -> tuple[Ints, li
             anchors.append(int(free[np.argmin(np.abs(points[:, free] - centre).sum(axis=0))]))
     rest = [int(i) for i in best_first(p, 2 * r) if i not in anchors][: r - len(balls)]
     return np.array(anchors + rest, dtype=np.intp), balls + [np.array([i]) for i in rest]
+
+
+def check_sampling(
+    n_columns: int | None, n_runs: int, r: int, choice: str, random_state: Seed
+) -> np.random.Generator:
+    """Refuse numbers of columns and runs that do not go with the other arguments; return the generator."""
+    check_count(n_runs, "n_runs")
+    if n_columns is not None and check_count(n_columns, "n_columns") < r:
+        raise ValueError(f"n_columns must be at least r={r}, got {n_columns}.")
+    if n_runs > 1 and (n_columns is None or choice != "centroids"):
+        raise ValueError(f'n_runs={n_runs} needs n_columns and choice="centroids": otherwise give n_runs=1.')
+    return check_generator(random_state)
+
+
+def matched(points: Floats, chosen: list[Ints]) -> tuple[Ints, list[Ints]]:
+    """Match the columns of several runs; return the one nearest to each mean, and the groups.
+
+    Each run is matched to the means of the runs before, with the least sum of distances.
+    """
+    groups = chosen[0][:, None]
+    for columns in chosen[1:]:
+        before = points[:, groups].mean(axis=2)
+        order = linear_sum_assignment(cdist(before.T, points[:, columns].T, "cityblock"))[1]
+        groups = np.column_stack([groups, columns[order]])
+    anchors: list[int] = []
+    for middle in points[:, groups].mean(axis=2).T:
+        free = np.setdiff1d(groups, anchors)
+        anchors.append(int(free[np.argmin(np.abs(points[:, free] - middle[:, None]).sum(axis=0))]))
+    return np.array(anchors, dtype=np.intp), list(groups)
 
 
 def smallest_balls(points: Floats, p: Floats, r: int) -> list[Ints]:
