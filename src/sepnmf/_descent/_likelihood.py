@@ -212,7 +212,8 @@ class VertexModel:
             best = self.start(anchors)
             first = best.J
             while self.work < MOST_WORK and np.isfinite(first):
-                better = self.reassigned(best) or self.exchanged(best)
+                explained = abs(best.J) <= EXACT * self.total  # what is left is rounding
+                better = None if explained else self.reassigned(best) or self.exchanged(best)
                 if better is None:
                     return Descent(best, first, n_moves, settled=self.work < MOST_WORK)
                 best, n_moves = better, n_moves + 1
@@ -235,8 +236,6 @@ class VertexModel:
 
         Exchanges are first compared by short fits; the best few are fitted to the end.
         """
-        if abs(at.J) <= EXACT * self.total:
-            return None
         trials = []
         for k, column in self.worth_trying(at):
             if self.work > MOST_WORK:
