@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 import sepnmf
 from sepnmf.model import _norms as norms
 from sepnmf.model import prox_power
-from sepnmf.model._low_rank import is_certified, orthonormal, threshold_low_rank
+from sepnmf.model._low_rank import is_certified, orthonormal, threshold_low_rank, threshold_small
 
 N, RANK = 80, 6
 
@@ -105,8 +105,9 @@ def test_admm_finds_the_same_with_and_without(monkeypatch):
     M, _ = sepnmf.datasets.make_dirichlet(0.0, m=30, n=120, r=5, random_state=0)
     options = {"norm": "nuclear", "lam": 1e-3, "rho": (0.1, 0.1, 0.1), "init": "spa", "max_outer": 15}
     used = []
-    plain = norms.threshold_low_rank
-    monkeypatch.setattr(norms, "threshold_low_rank", lambda *a: used.append(plain(*a)) or used[-1])
+    for name in ("threshold_small", "threshold_low_rank"):
+        plain = getattr(norms, name)
+        monkeypatch.setattr(norms, name, lambda *a, plain=plain: used.append(plain(*a)) or used[-1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", category=ConvergenceWarning)
         fast = sepnmf.admm(M, 5, **options)
@@ -167,3 +168,29 @@ def test_a_run_whose_decomposition_fails_has_diverged(monkeypatch):
         sel = sepnmf.admm(M, 3, norm="nuclear", lam=1e-3, rho=(1, 1, 1))
     assert sel.status == "diverged"
     assert len(set(sel.anchors)) == 3
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 4])
+@pytest.mark.parametrize("tail", [0.0, 1e-6, 1e-3])
+def test_the_map_for_small_n_is_the_map_by_singular_values(p, tail):
+    rng = np.random.default_rng(0)
+    U, V = (np.linalg.qr(rng.standard_normal((55, 55)))[0] for _ in range(2))
+    s = np.concatenate([[3.0, 1.0, 0.9], tail * np.linspace(1, 0.1, 52)])
+    B = (U * s) @ V.T
+    gamma = 0.5 / (p * 3.0 ** (p - 1))
+    start = V[:, :7] + 1e-3 * rng.standard_normal((55, 7))
+    left, want = norms.shrink_vector(s, gamma, p, "exact", B.size)
+    X, size, basis = threshold_small(B, gamma, p, start)
+    np.testing.assert_allclose(X, (U * left) @ V.T, atol=2e-12)
+    assert size == pytest.approx(want, rel=1e-12)
+    assert basis.shape[1] <= 7
+
+
+def test_the_map_for_small_n_is_refused_without_a_certificate():
+    """What is outside the subspace may exceed the threshold, be of high rank, or not be finite."""
+    B, _, _, V = near_low_rank(3, 0.5)
+    start = V[:, : RANK + 2]
+    assert threshold_small(B, 1e-3, 1, start) is None
+    assert threshold_small(np.eye(N), 0.1, 1, start) is None
+    B[0, 0] = np.nan
+    assert threshold_small(B, 1.0, 1, start) is None

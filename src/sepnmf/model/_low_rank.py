@@ -5,13 +5,17 @@ import math
 import numpy as np
 from scipy import linalg
 
-from sepnmf._kernels import shrink
+from sepnmf._kernels import polar, shrink
 from sepnmf._typing import Floats
 
 OVERSAMPLING = 16  # vectors in the subspace in addition to the rank
 MAX_RANK_FRACTION = 0.2  # of n: for a larger subspace the full decomposition is as fast
 MAX_SWEEPS = 12  # of subspace iteration before the full decomposition is used
-PRECISION = 1e-6  # of the singular vectors, relative to the threshold
+# Of the singular vectors, relative to the threshold: for large n, and for n up to `SMALL`, where another
+# sweep takes little time and iterates are compared with those of a plain transcription.
+PRECISION, HIGH_PRECISION, SMALL = 1e-6, 1e-11, 400
+SMALL_ERROR = 1e-13  # there, relative to ‖B‖_F
+FEW_MORE = 4  # vectors in addition to the rank, for n up to `SMALL`
 NEARLY_ORTHOGONAL = 0.1  # smallest diagonal entry of a Cholesky factor that `orthonormal` accepts
 SMALLEST_THRESHOLD = 1e-5  # relative to s₁, for which singular values are computed from a Gram matrix
 
@@ -23,15 +27,15 @@ def threshold_low_rank(B: Floats, gamma: float, p: float, V: Floats) -> tuple[Fl
     and the threshold τ computed from s gives X = U(s − τ)₊Vᵀ. This is the proximal map if no other singular
     value exceeds τ (`is_certified`): then (B − X)/τ is a subgradient of the nuclear norm at X.
 
-    Singular vectors above the threshold are computed to ε = 1e-6 of τ, so that ‖B − X‖₂ ≤ τ(1 + ε). Then X is
-    the proximal map at a matrix within ε‖B − X‖_F of B and, as the map is nonexpansive, within that distance
-    of the proximal map at B.
+    Singular vectors above the threshold are computed to ε = 1e-6 of τ (1e-11 for small n), so that
+    ‖B − X‖₂ ≤ τ(1 + ε). Then X is the proximal map at a matrix within ε‖B − X‖_F of B and, as the map is
+    nonexpansive, within that distance of the proximal map at B.
 
     Returns None if the subspace would become too large, the iteration does not converge, or the result is
     not certified.
     """
     n = B.shape[1]
-    precision = max(PRECISION, 100 * float(np.finfo(B.dtype).eps))
+    precision = max(HIGH_PRECISION if n <= SMALL else PRECISION, 100 * float(np.finfo(B.dtype).eps))
     rng = np.random.default_rng(0)
     BV = B @ V
     for _ in range(MAX_SWEEPS):
@@ -59,6 +63,43 @@ def threshold_low_rank(B: Floats, gamma: float, p: float, V: Floats) -> tuple[Fl
             return None
         X: Floats = (U[:, :k] * left[:k]) @ V[:, :k].T
         return X, size, V[:, : k + OVERSAMPLING]
+    return None
+
+
+def threshold_small(B: Floats, gamma: float, p: float, V: Floats) -> tuple[Floats, float, Floats] | None:
+    """Like `threshold_low_rank`, for small n: subspace iteration on BᵀB, with compiled orthogonalisation.
+
+    The squares of the singular values that are not computed sum up to at most ‖B‖²_F − Σθ, θ the Ritz values:
+    if that is less than τ², they are cut. With the residuals R_j = BᵀBw_j − θ_j w_j and σ = √θ the result
+    X = B·W diag(1 − τ/σ)₊Wᵀ has an error of about ‖B‖₂ R_j/(σ_j(σ_j + τ)).
+    """
+    k, n = V.shape[1], len(B)
+    whole = float(np.vdot(B, B))
+    if not 1e-200 < whole < 1e200:
+        return None
+    gram = B.T @ B
+    W, squares, residuals = np.empty((k, n)), np.empty(k), np.empty(k)
+    Y, product = V.T @ gram, np.empty((k, n))
+    for _ in range(MAX_SWEEPS):
+        if not polar.orthonormalise(Y):
+            return None
+        np.matmul(Y, gram, out=product)
+        polar.rotate(Y, product, W, squares, residuals)
+        Y, product = product, Y
+        order = np.argsort(-squares)
+        s, left = np.sqrt(np.maximum(squares[order], 0.0)), np.empty(k)
+        size = float(shrink.shrink_power(s, gamma, p, left))
+        rank = int((left > 0).sum())
+        tau = float(s[0] - left[0])
+        rest = whole - float(squares.sum()) + 1e-14 * whole
+        if not 0 < rank < k or not rest < (1.0 - 1e-9) * tau**2:
+            return None
+        kept = order[:rank]
+        error = s[0] * np.linalg.norm(residuals[kept] / (s[:rank] * (s[:rank] + tau)))
+        if error <= SMALL_ERROR * math.sqrt(whole):
+            rows = W[kept]
+            X: Floats = ((B @ rows.T) * (left[:rank] / s[:rank])) @ rows
+            return X, size, W[order[: rank + FEW_MORE]].T
     return None
 
 

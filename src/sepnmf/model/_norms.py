@@ -24,10 +24,12 @@ from sepnmf._validation import check_choice
 from sepnmf.model._low_rank import (
     MAX_RANK_FRACTION,
     OVERSAMPLING,
+    SMALL,
     SMALLEST_THRESHOLD,
     decompose,
     gram_decompose,
     threshold_low_rank,
+    threshold_small,
 )
 from sepnmf.model._polar import Polar
 
@@ -283,20 +285,30 @@ class NuclearNorm(Norm):
         """
         if warm_start is None:
             return super().prox(A, gamma, p, form)
+        if p == 1 and float(np.vdot(A, A)) <= gamma**2:
+            return np.zeros_like(A), 0.0
         if A.dtype == np.float64 and warm_start.basis is None:
             if warm_start.polar is None:
                 warm_start.polar = Polar(len(A))
-            known = warm_start.polar.factor(A)
+
+            def threshold(sigma: Floats, mean: float, others: int) -> tuple[float, float]:
+                if not sigma.size:
+                    tau = shared_threshold(others * mean, gamma, p, form, others)
+                    return tau, others * (mean - tau)
+                values = np.empty(len(A))
+                values[others:], values[:others] = sigma, mean
+                left, size = shrink_vector(values, gamma, p, form, A.size)
+                return mean - float(left[0]), size
+
+            known = warm_start.polar.shrink(A, threshold)
             if known is not None:
-                Q, least = known
-                total = float(np.vdot(Q, A))
-                tau = shared_threshold(total, gamma, p, form, len(A))
-                if 0.0 <= tau < least:
-                    Q *= -tau
-                    Q += A
-                    return Q, total - len(A) * tau
+                return known
         if warm_start.basis is not None and (form == "exact" or p == 1):
-            low_rank = threshold_low_rank(A, gamma, p, warm_start.basis)
+            low_rank = None
+            if len(A) <= SMALL and A.dtype == np.float64:
+                low_rank = threshold_small(A, gamma, p, warm_start.basis)
+            if low_rank is None:
+                low_rank = threshold_low_rank(A, gamma, p, warm_start.basis)
             if low_rank is not None:
                 X, size, warm_start.basis = low_rank
                 return X, size
@@ -306,6 +318,8 @@ class NuclearNorm(Norm):
             U, s, Vt = decompose(A)
             along, V = U * s, Vt.T
             left, size = shrink_vector(s, gamma, p, form, A.size)
+        if warm_start.polar is not None:
+            warm_start.polar.learn(s, V)
         rank = int((left > 0).sum())
         warm_start.basis = (
             np.ascontiguousarray(V[:, : rank + OVERSAMPLING])
