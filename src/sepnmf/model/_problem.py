@@ -66,7 +66,11 @@ class Fit:
 
     def back(self, H: Floats, out: Floats, workers: Workers) -> None:
         """Write RᵀH into `out`."""
-        workers.each(lambda block: np.matmul(self.R[:, block].T, H, out=out[block]))
+
+        def rows(block: slice) -> None:
+            np.matmul(self.R[:, block].T, H, out=out[block])
+
+        workers.each(rows)
 
     def add_product(self, X: Floats, H: Floats, out: Floats, workers: Workers) -> None:
         """Write X + RᵀH into `out`, which may be X."""
