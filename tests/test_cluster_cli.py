@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socketserver
 import sys
 import threading
 import time
@@ -188,6 +189,28 @@ def test_a_port_of_something_else_is_one_line(sepnmf_says, impatient, scene):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silent) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"127.0.0.1:{server.server_port}"
+        code, _, err = sepnmf_says("select", "scene.npy", "-r", 3, "--dask", address)
+        server.shutdown()
+    assert code == 2
+    assert err == f"The service at {address} is not a Dask scheduler: is this the port of the dashboard?\n"
+
+
+@pytest.mark.parametrize(
+    "greeting",
+    [b"HTTP/1.0 400 Bad\r\n\r\n", b"SSH-2.0-OpenSSH_9.2\r\n", b"\x15\x03\x03\x00\x02\x02\x46\x00", bytes(16)],
+    ids=["http", "ssh", "tls", "zeros"],
+)
+def test_a_service_that_speaks_first_is_one_line(sepnmf_says, impatient, scene, greeting):
+    save("scene.npy", scene)
+
+    class Greets(socketserver.BaseRequestHandler):
+        def handle(self):
+            self.request.sendall(greeting)
+            self.request.recv(1000)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Greets) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"127.0.0.1:{server.server_address[1]}"
         code, _, err = sepnmf_says("select", "scene.npy", "-r", 3, "--dask", address)
         server.shutdown()
     assert code == 2

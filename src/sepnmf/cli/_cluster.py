@@ -67,6 +67,7 @@ def check_scheduler(distributed: Any, address: str) -> None:
     The check comes before a client is made: a client that cannot connect waits long and logs more errors.
     """
     import asyncio
+    import struct
 
     from sepnmf.io._guards import one_line
 
@@ -77,7 +78,7 @@ def check_scheduler(distributed: Any, address: str) -> None:
 
     try:
         asyncio.run(asyncio.wait_for(reach(), PATIENCE))
-    except TimeoutError:
+    except (TimeoutError, MemoryError, struct.error):  # other answers are read as lengths of messages
         raise UserError(
             f"The service at {address} is not a Dask scheduler: is this the port of the dashboard?"
         ) from None

@@ -19,6 +19,7 @@ SECONDS_PER_BYTE = 1e-8  # more of them in large files
 ENOUGH = 0.5  # part of this time after which a trial ends by itself
 MEMORY = 4 * 2**30  # bytes of addresses
 READ = 2**26  # bytes of data that are read
+GROWTH = 2**29  # bytes of addresses for the file: a chunk may become much larger than declared
 MANY = 10_000  # chunks, or entries of varying length, of which only the first and the last are read
 
 
@@ -49,10 +50,21 @@ def limit(seconds: float) -> None:
                 resource.setrlimit(kind, (wanted, wanted))
 
 
+def limit_growth() -> None:
+    """Limit the memory that is taken from now on, where the system says how much there is already."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+        wanted = pages * resource.getpagesize() + GROWTH
+        resource.setrlimit(resource.RLIMIT_AS, (wanted, wanted))
+
+
 def visit(file: str, seconds: float) -> None:
     """Read all groups, attributes and chunks of a file, and as much of its data as takes little time."""
     import h5py
 
+    limit_growth()
     with h5py.File(file, "r") as content:
         visit_all(h5py, content, seconds)
 
