@@ -6,9 +6,11 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import optimize
+from scipy.optimize import OptimizeResult
 
 import sepnmf
 from sepnmf.datasets import make_dirichlet, make_midpoint
+from sepnmf.methods._linear_programme import minimise
 from sepnmf.model import project_omega
 
 module = import_module("sepnmf.methods._hottopixx")
@@ -229,3 +231,17 @@ def test_a_programme_that_one_algorithm_does_not_solve_is_given_to_the_next(easy
     found = solve(easy[0], 4)
     assert set(found.anchors) == set(want.anchors)
     assert tried[:3] == [("highs", True), ("highs", False), ("highs-ipm", True)]
+
+
+def test_a_programme_that_an_algorithm_does_not_end_is_given_to_the_next(monkeypatch):
+    tried = []
+
+    def linprog(cost, method, options, **constraints):
+        tried.append(options)
+        ended = options["primal_feasibility_tolerance"] >= 1e-7
+        return OptimizeResult(status=0 if ended else 1, message="Iteration limit reached.")
+
+    monkeypatch.setattr("scipy.optimize.linprog", linprog)
+    assert minimise(np.ones(5000), tol=1e-10, A_eq=np.ones((9, 5000)), b_eq=np.ones(9)).status == 0
+    assert [one["primal_feasibility_tolerance"] for one in tried] == [1e-10, 1e-10, 1e-10, 1e-7]
+    assert [one["maxiter"] for one in tried] == [5009, 5009, 5009, 20 * 5009]

@@ -10,16 +10,28 @@ from sepnmf._parallel import interruptible
 from sepnmf._typing import Floats
 
 MAX_ADDED = 20  # rows, and columns, added in one round at most
-# Algorithms of HiGHS, and whether the programme is presolved. Where entries differ by ten orders of magnitude
-# one may give up, and the next solves the programme.
-ATTEMPTS = (("highs", True), ("highs", False), ("highs-ipm", True))
+# Algorithms of HiGHS, whether the programme is presolved, the least tolerance, and the most iterations for
+# each variable and constraint. Where entries differ by ten orders of magnitude one may give up or not end,
+# and the next solves the programme.
+ATTEMPTS = (
+    ("highs", True, 0.0, 1),
+    ("highs", False, 0.0, 1),
+    ("highs-ipm", True, 0.0, 1),
+    ("highs", True, 1e-7, 20),
+)
 
 
 def minimise(cost: Floats, *, tol: float = 1e-7, **constraints: Any) -> Any:
     """Solve a feasible, bounded linear programme, feasible to `tol`; raises RuntimeError if HiGHS fails."""
-    tolerances = {"primal_feasibility_tolerance": tol, "dual_feasibility_tolerance": tol}
-    for algorithm, presolve in ATTEMPTS:
-        options: Any = tolerances | {"presolve": presolve}
+    size = len(cost) + sum(len(constraints[name]) for name in ("b_ub", "b_eq") if name in constraints)
+    for algorithm, presolve, least, iterations in ATTEMPTS:
+        precision = max(tol, least)
+        options: Any = {
+            "primal_feasibility_tolerance": precision,
+            "dual_feasibility_tolerance": precision,
+            "presolve": presolve,
+            "maxiter": max(1000, iterations * size),
+        }
         found = interruptible(
             partial(optimize.linprog, cost, method=algorithm, options=options, **constraints)
         )
