@@ -158,6 +158,22 @@ def test_a_store_that_is_locked_or_on_a_full_disk_is_one_sentence(tmp_path):
             store.add("e", {"a": 1}, [{"x": "x" * 100_000}])
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked")
+def test_a_folder_that_another_run_uses_is_refused(tmp_path):
+    def meanwhile(*_):
+        with pytest.raises(FileExistsError, match=r"^Another run uses .*: wait for its end or choose"):
+            runner.reproduce([TOY], tmp_path, resume=True)
+        with pytest.raises(FileExistsError, match=r"^Another run uses "):
+            runner.rewrite([TOY], tmp_path)
+
+    runner.reproduce([TOY], tmp_path)
+    runner.reproduce([TOY], tmp_path, resume=True, progress=meanwhile)
+    runs = json.loads((tmp_path / "paper/manifest.json").read_text())
+    assert ["seconds" in run for run in runs] == [True, True]
+    assert runner.rewrite([TOY], tmp_path)
+    assert not open_files_in(tmp_path)
+
+
 @pytest.mark.parametrize("content", ["", "[", '{"command": 1}', "[1]", '[{"scale": "full"}]'])
 def test_a_damaged_manifest_is_one_sentence(tmp_path, content):
     runner.reproduce([TOY], tmp_path)

@@ -67,7 +67,7 @@ def reproduce(
     for name in pages:
         (out / name).mkdir(parents=True, exist_ok=True)
     notes, frames = {}, {}
-    with Store(out / STORE) as store:
+    with alone(out), Store(out / STORE) as store:
         if not resume and (store.experiments() or (out / SEARCHES).exists()):
             raise FileExistsError(f"{out} holds results: go on with --resume, or choose another --out.")
         if (kept := store.scale(scale)) != scale:
@@ -94,9 +94,9 @@ def reproduce(
             and (trials := experiment.trials(scale))
             and not store.missing(experiment.name, trials)
         ]
-    for name, note in notes.items():
-        write_sections(out, name, sections, page or experiments)
-        end_manifest(out / name, note)
+        for name, note in notes.items():
+            write_sections(out, name, sections, page or experiments)
+            end_manifest(out / name, note)
     for experiment, frame in sections:
         for check in experiment.checks(frame) if experiment.name in frames else ():
             if not check.holds:
@@ -114,10 +114,13 @@ def rewrite(experiments: Sequence[Experiment], out: Path) -> list[Path]:
     for experiment, path in tables.items():
         if path.exists():
             sections.append((experiment, read_table(path)))
-    for experiment, frame in sections:
-        write_figures(experiment, frame, out / experiment.page)
-    pages = dict.fromkeys(experiment.page for experiment, _ in sections)
-    return [write_sections(out, name, sections, experiments) for name in pages]
+    if not sections:
+        return []
+    with alone(out):
+        for experiment, frame in sections:
+            write_figures(experiment, frame, out / experiment.page)
+        pages = dict.fromkeys(experiment.page for experiment, _ in sections)
+        return [write_sections(out, name, sections, experiments) for name in pages]
 
 
 def read_table(path: Path) -> Frame:
@@ -255,6 +258,28 @@ def write(path: Path, text: str) -> None:
     """Write a text file at once."""
     with whole(path) as new:
         new.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Refuse a folder that another run writes to; the system frees it when that run ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            said = f"Another run uses {folder}: wait for its end or choose another --out."
+            raise FileExistsError(said) from None
+        except OSError:
+            pass  # a file system without locks
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
