@@ -44,6 +44,11 @@ ALSO_PRINTED = re.compile(
     r"|\d+ words|No candidates for anchor words|The text does not look"
     r"|mkdir -p failed for path|Matplotlib created a temporary)\b"
 )
+# Compiled libraries that have no memory end the process, which no program can catch.
+ENDED_BY_LIBRARY = re.compile(
+    "LLVM ERROR: out of memory|OpenBLAS error: Memory allocation|std::bad_alloc"
+    "|cannot allocate memory for thread-local data"
+)
 SHAPE = (40, 50, 12)  # lines, samples and bands of the image
 
 
@@ -692,10 +697,15 @@ def little_memory(place: Place) -> None:
     """A limit on the memory of the process."""
     size = place.random.randrange(500, 2500) * 2**20
     limit = functools.partial(resource.setrlimit, resource.RLIMIT_AS, (size, size))
-    code, err = run(place.command(), before=limit)
-    one_line(err, code, (0, 2))
-    check_run(place.folder / "o")
-    must(not left_over(place.folder / "o"), "left beside the folder")
+    words, out = place.command(), place.folder / "o"
+    code, err = run(words, before=limit)
+    check_run(out)
+    if not ENDED_BY_LIBRARY.search(err):
+        one_line(err, code, (0, 2))
+        must(not left_over(out), "left beside the folder")
+    must(run(words)[0] == 0, "the next run fails")
+    check_run(out)
+    must(not left_over(out), "left beside the folder after the next run")
 
 
 @fault
@@ -707,7 +717,8 @@ def little_memory_others(place: Place) -> None:
     with named("reproduce"):
         started = Run(words, before=limit)
         code, err = started.end()
-        one_line(err, code, (0, 2))
+        if not ENDED_BY_LIBRARY.search(err):
+            one_line(err, code, (0, 2))
         check_nothing_runs(started)
         code, err = run([*words, "--resume"])
         one_line(err, code, (0,))
@@ -717,7 +728,8 @@ def little_memory_others(place: Place) -> None:
             check_interrupted(*started.end_after(signal.SIGINT), (130,))
         else:
             code, err = started.end()
-            one_line(err, code, (2,))
+            if not ENDED_BY_LIBRARY.search(err):
+                one_line(err, code, (2,))
     with named("methods"):
         code, err = run(["methods"], before=limit)
         one_line(err, code, (0, 2))
