@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from contextlib import closing
@@ -172,6 +173,23 @@ def test_a_folder_that_another_run_uses_is_refused(tmp_path):
     assert ["seconds" in run for run in runs] == [True, True]
     assert runner.rewrite([TOY], tmp_path)
     assert not open_files_in(tmp_path)
+
+
+def test_a_thread_that_ends_for_lack_of_memory_ends_the_run():
+    def fails():
+        raise RuntimeError("can't start new thread")
+
+    def wait():  # as joblib does for a thread of its own
+        threading.Thread(target=fails).start()
+        for _ in range(1000):
+            time.sleep(0.01)
+
+    before = threading.excepthook
+    with pytest.raises(MemoryError, match="can't start new thread"), runner.dying_threads_raised():
+        wait()
+    with pytest.raises(KeyboardInterrupt), runner.dying_threads_raised():
+        raise KeyboardInterrupt
+    assert threading.excepthook is before
 
 
 @pytest.mark.parametrize("content", ["", "[", '{"command": 1}', "[1]", '[{"scale": "full"}]'])

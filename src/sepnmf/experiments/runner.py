@@ -6,7 +6,9 @@ import platform
 import re
 import subprocess
 import sys
+import threading
 import warnings
+from _thread import interrupt_main
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -165,15 +167,41 @@ def run_trials(
     # One at a time: a batch would be lost as a whole. Joblib's Dask takes all cores of a cluster whatever
     # n_jobs is, so that no more than this are handed out.
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
-    results: Generator[tuple[Row, list[Row]]] = parallel(calls)
+    with dying_threads_raised():
+        results: Generator[tuple[Row, list[Row]]] = parallel(calls)
+        try:
+            for done, (trial, rows) in enumerate(results, start=total - len(missing) + 1):
+                store.add(experiment.name, trial, rows)
+                progress(experiment, done, total)
+        finally:
+            with warnings.catch_warnings():  # after an exception, joblib warns of trials that are cancelled
+                warnings.simplefilter("ignore", UserWarning)
+                results.close()
+
+
+@contextmanager
+def dying_threads_raised() -> Iterator[None]:
+    """Raise MemoryError if a thread ends for lack of memory: joblib would wait for its own without end."""
+    said: list[str] = []
+    before = threading.excepthook
+
+    def ended(thread: threading.ExceptHookArgs) -> None:
+        error = thread.exc_value
+        if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+            said.append(str(error))
+            interrupt_main()
+        else:
+            before(thread)
+
+    threading.excepthook = ended
     try:
-        for done, (trial, rows) in enumerate(results, start=total - len(missing) + 1):
-            store.add(experiment.name, trial, rows)
-            progress(experiment, done, total)
+        yield
+    except KeyboardInterrupt:
+        if said:
+            raise MemoryError(said[0]) from None
+        raise
     finally:
-        with warnings.catch_warnings():  # after an exception, joblib warns of trials that are cancelled
-            warnings.simplefilter("ignore", UserWarning)
-            results.close()
+        threading.excepthook = before
 
 
 def run_one(
