@@ -44,6 +44,11 @@ ALSO_PRINTED = re.compile(
     r"|\d+ words|No candidates for anchor words|The text does not look"
     r"|mkdir -p failed for path|Matplotlib created a temporary)\b"
 )
+# Compiled libraries that have no memory end the process, which no program can catch.
+ENDED_BY_LIBRARY = re.compile(
+    "LLVM ERROR: out of memory|OpenBLAS error: Memory allocation|std::bad_alloc"
+    "|cannot allocate memory for thread-local data"
+)
 SHAPE = (40, 50, 12)  # lines, samples and bands of the image
 
 
@@ -669,14 +674,65 @@ def two_runs(place: Place) -> None:
 
 
 @fault
+def two_runs_reproduce(place: Place) -> None:
+    """Two runs of experiments on one folder: one of them ends well, and no run is missing in the manifest."""
+    out = place.folder / "o"
+    words = [*REPRODUCE, "--resume", "--out", str(out)]
+    first = Run(words)
+    time.sleep(place.random.choice([0, place.random.uniform(0, seconds_of(*REPRODUCE))]))
+    second = Run(words)
+    ends = [first.end(), second.end()]
+    for code, err in ends:
+        one_line(err, code, (0, 2))
+    well = [code for code, _ in ends].count(0)
+    runs = json.loads((out / "paper/manifest.json").read_text()) if well else []
+    must(well, f"both ended with {ends}")
+    must(len(runs) == well and all("seconds" in one for one in runs), f"{well} runs, in the manifest: {runs}")
+    must(not [name for name in contents(out) if name.endswith(".new")], "a temporary file is left")
+    one_line(*reversed(run(words)), (0,))
+
+
+@fault
 def little_memory(place: Place) -> None:
     """A limit on the memory of the process."""
     size = place.random.randrange(500, 2500) * 2**20
     limit = functools.partial(resource.setrlimit, resource.RLIMIT_AS, (size, size))
-    code, err = run(place.command(), before=limit)
-    one_line(err, code, (0, 2))
-    check_run(place.folder / "o")
-    must(not left_over(place.folder / "o"), "left beside the folder")
+    words, out = place.command(), place.folder / "o"
+    code, err = run(words, before=limit)
+    check_run(out)
+    if not ENDED_BY_LIBRARY.search(err):
+        one_line(err, code, (0, 2))
+        must(not left_over(out), "left beside the folder")
+    must(run(words)[0] == 0, "the next run fails")
+    check_run(out)
+    must(not left_over(out), "left beside the folder after the next run")
+
+
+@fault
+def little_memory_others(place: Place) -> None:
+    """A limit on the memory of `reproduce`, which goes on without it, of `explore` and of `methods`."""
+    size = place.random.randrange(300, 2500) * 2**20
+    limit = functools.partial(resource.setrlimit, resource.RLIMIT_AS, (size, size))
+    words = [*REPRODUCE, "--out", str(place.folder / "o")]
+    with named("reproduce"):
+        started = Run(words, before=limit)
+        code, err = started.end()
+        if not ENDED_BY_LIBRARY.search(err):
+            one_line(err, code, (0, 2))
+        check_nothing_runs(started)
+        code, err = run([*words, "--resume"])
+        one_line(err, code, (0,))
+    with named("explore"):
+        started = Run(explore(place.data), before=limit)
+        if ADDRESS.search(started.process.stdout.readline()):  # type: ignore[union-attr]
+            check_interrupted(*started.end_after(signal.SIGINT), (130,))
+        else:
+            code, err = started.end()
+            if not ENDED_BY_LIBRARY.search(err):
+                one_line(err, code, (2,))
+    with named("methods"):
+        code, err = run(["methods"], before=limit)
+        one_line(err, code, (0, 2))
 
 
 @fault

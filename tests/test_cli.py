@@ -530,6 +530,32 @@ def test_internal_errors_give_exit_code_one(sepnmf_says, monkeypatch):
     assert "Internal error, please report it: ZeroDivisionError" in err
 
 
+def raised_from(error, cause):
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "There is not enough memory.\n"),
+        (MemoryError("Unable to allocate 8 GiB"), "Unable to allocate 8 GiB\n"),
+        (ImportError("a.so: failed to map segment from shared object"), "There is not enough memory.\n"),
+        (RuntimeError("can't start new thread"), "There is not enough memory.\n"),
+        (raised_from(RuntimeError("no such thread"), MemoryError()), "There is not enough memory.\n"),
+    ],
+)
+def test_a_lack_of_memory_is_one_line_that_needs_none(sepnmf_says, monkeypatch, error, said):
+    def fails(*_, **__):
+        raise error
+
+    np.save("M.npy", planted()[0])
+    monkeypatch.setattr("sepnmf.metrics.rae", fails)
+    monkeypatch.setattr("rich.console.Console.print", fails)
+    code, _, err = sepnmf_says("select", "M.npy", "-r", 2)
+    assert (code, err) == (2, said)
+
+
 def test_names_from_a_file_cannot_command_the_terminal(sepnmf_says):
     Path("M.csv").write_text("\x1b[31mred,[bold]b[/bold],c\n1,0,0.5\n0,1,0.5\n")
     code, out, _ = sepnmf_says("select", "M.csv", "-r", 2)

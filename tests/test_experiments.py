@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from contextlib import closing
@@ -156,6 +157,39 @@ def test_a_store_that_is_locked_or_on_a_full_disk_is_one_sentence(tmp_path):
         store.execute("PRAGMA max_page_count = 4")
         with pytest.raises(OSError, match="make room on the disk and go on with --resume"):
             store.add("e", {"a": 1}, [{"x": "x" * 100_000}])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked")
+def test_a_folder_that_another_run_uses_is_refused(tmp_path):
+    def meanwhile(*_):
+        with pytest.raises(FileExistsError, match=r"^Another run uses .*: wait for its end or choose"):
+            runner.reproduce([TOY], tmp_path, resume=True)
+        with pytest.raises(FileExistsError, match=r"^Another run uses "):
+            runner.rewrite([TOY], tmp_path)
+
+    runner.reproduce([TOY], tmp_path)
+    runner.reproduce([TOY], tmp_path, resume=True, progress=meanwhile)
+    runs = json.loads((tmp_path / "paper/manifest.json").read_text())
+    assert ["seconds" in run for run in runs] == [True, True]
+    assert runner.rewrite([TOY], tmp_path)
+    assert not open_files_in(tmp_path)
+
+
+def test_a_thread_that_ends_for_lack_of_memory_ends_the_run():
+    def fails():
+        raise RuntimeError("can't start new thread")
+
+    def wait():  # as joblib does for a thread of its own
+        threading.Thread(target=fails).start()
+        for _ in range(1000):
+            time.sleep(0.01)
+
+    before = threading.excepthook
+    with pytest.raises(MemoryError, match="can't start new thread"), runner.dying_threads_raised():
+        wait()
+    with pytest.raises(KeyboardInterrupt), runner.dying_threads_raised():
+        raise KeyboardInterrupt
+    assert threading.excepthook is before
 
 
 @pytest.mark.parametrize("content", ["", "[", '{"command": 1}', "[1]", '[{"scale": "full"}]'])

@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 import traceback
+from collections.abc import Iterator
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -70,6 +71,10 @@ READING = "memory|shape|axes|order|nodata|mask|bands|names|row_names|variable|he
 
 SUCCESS, INTERNAL_ERROR, INVALID_INPUT, INTERRUPTED = 0, 1, 2, 130
 
+NO_MEMORY = "There is not enough memory."
+# What Python says if there is none for a library that it loads, or for a thread.
+NO_ROOM = re.compile("failed to map segment|Cannot allocate memory|can't start new thread")
+
 STOPPED = "Interrupted: nothing was written, and the results of an earlier run are kept."
 
 
@@ -117,13 +122,17 @@ def run() -> NoReturn:
             print_error(STOPPED)
     except UserError as error:
         code = print_error(str(error), error.code)
-    except (ValueError, OSError, MemoryError) as error:
-        code = print_error(str(error) or "There is not enough memory.")
+    except (ValueError, OSError) as error:
+        code = print_error(str(error))
     except (KeyboardInterrupt, typer.Abort):
         code = print_error(STOPPED, INTERRUPTED)
     except Exception as error:
         if is_interrupt(error):
             code = print_error(STOPPED, INTERRUPTED)
+        elif lacks_memory(error):  # so that there is none for Rich either
+            said = isinstance(error, MemoryError) and printable(str(error))
+            sys.stderr.write(f"{said or NO_MEMORY}\n")
+            code = INVALID_INPUT
         elif hasattr(error, "format_message"):  # invalid options or arguments, found by Typer
             code = print_error(error.format_message() or "Give a command: sepnmf --help lists them.")
         else:
@@ -135,10 +144,24 @@ def run() -> NoReturn:
 
 def is_interrupt(error: BaseException) -> bool:
     """Return whether Ctrl-C is behind an exception: extension modules raise ImportError when interrupted."""
-    chain: BaseException | None = error
-    while chain is not None and not isinstance(chain, KeyboardInterrupt):
-        chain = chain.__cause__ or chain.__context__
-    return chain is not None
+    return any(isinstance(one, KeyboardInterrupt) for one in chain(error))
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Return whether there was no memory for numbers, for a library that is loaded, or for a thread."""
+    return any(
+        isinstance(one, MemoryError)
+        or (isinstance(one, (ImportError, RuntimeError)) and NO_ROOM.search(str(one)))
+        for one in chain(error)
+    )
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those that it is raised from, or while they are handled."""
+    behind: BaseException | None = error
+    while behind is not None:
+        yield behind
+        behind = behind.__cause__ or behind.__context__
 
 
 def print_error(message: str, code: int = INVALID_INPUT) -> int:

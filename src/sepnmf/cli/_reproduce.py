@@ -10,7 +10,16 @@ import typer
 from rich.progress import TaskID
 
 from sepnmf.cli import _cluster as cluster
-from sepnmf.cli._app import INTERRUPTED, INVALID_INPUT, UserError, app, console, print_line, show_table
+from sepnmf.cli._app import (
+    INTERRUPTED,
+    INVALID_INPUT,
+    NO_MEMORY,
+    UserError,
+    app,
+    console,
+    print_line,
+    show_table,
+)
 from sepnmf.cli._options import unset
 from sepnmf.cli._progress import bar
 
@@ -85,6 +94,9 @@ def reproduce(
     except KeyboardInterrupt:
         message = f"Interrupted. The results so far are in {out}: continue with --resume."
         raise UserError(message, INTERRUPTED) from None
+    except MemoryError:
+        message = f"{NO_MEMORY} The results so far are in {out}: continue with --resume."
+        raise UserError(message) from None
     except Exception as error:
         package = type(error).__module__.split(".")[0]
         if package in ("joblib", "distributed"):

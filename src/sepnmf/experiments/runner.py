@@ -6,7 +6,9 @@ import platform
 import re
 import subprocess
 import sys
+import threading
 import warnings
+from _thread import interrupt_main
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -67,7 +69,7 @@ def reproduce(
     for name in pages:
         (out / name).mkdir(parents=True, exist_ok=True)
     notes, frames = {}, {}
-    with Store(out / STORE) as store:
+    with alone(out), Store(out / STORE) as store:
         if not resume and (store.experiments() or (out / SEARCHES).exists()):
             raise FileExistsError(f"{out} holds results: go on with --resume, or choose another --out.")
         if (kept := store.scale(scale)) != scale:
@@ -94,9 +96,9 @@ def reproduce(
             and (trials := experiment.trials(scale))
             and not store.missing(experiment.name, trials)
         ]
-    for name, note in notes.items():
-        write_sections(out, name, sections, page or experiments)
-        end_manifest(out / name, note)
+        for name, note in notes.items():
+            write_sections(out, name, sections, page or experiments)
+            end_manifest(out / name, note)
     for experiment, frame in sections:
         for check in experiment.checks(frame) if experiment.name in frames else ():
             if not check.holds:
@@ -114,10 +116,13 @@ def rewrite(experiments: Sequence[Experiment], out: Path) -> list[Path]:
     for experiment, path in tables.items():
         if path.exists():
             sections.append((experiment, read_table(path)))
-    for experiment, frame in sections:
-        write_figures(experiment, frame, out / experiment.page)
-    pages = dict.fromkeys(experiment.page for experiment, _ in sections)
-    return [write_sections(out, name, sections, experiments) for name in pages]
+    if not sections:
+        return []
+    with alone(out):
+        for experiment, frame in sections:
+            write_figures(experiment, frame, out / experiment.page)
+        pages = dict.fromkeys(experiment.page for experiment, _ in sections)
+        return [write_sections(out, name, sections, experiments) for name in pages]
 
 
 def read_table(path: Path) -> Frame:
@@ -162,15 +167,41 @@ def run_trials(
     # One at a time: a batch would be lost as a whole. Joblib's Dask takes all cores of a cluster whatever
     # n_jobs is, so that no more than this are handed out.
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
-    results: Generator[tuple[Row, list[Row]]] = parallel(calls)
+    with dying_threads_raised():
+        results: Generator[tuple[Row, list[Row]]] = parallel(calls)
+        try:
+            for done, (trial, rows) in enumerate(results, start=total - len(missing) + 1):
+                store.add(experiment.name, trial, rows)
+                progress(experiment, done, total)
+        finally:
+            with warnings.catch_warnings():  # after an exception, joblib warns of trials that are cancelled
+                warnings.simplefilter("ignore", UserWarning)
+                results.close()
+
+
+@contextmanager
+def dying_threads_raised() -> Iterator[None]:
+    """Raise MemoryError if a thread ends for lack of memory: joblib would wait for its own without end."""
+    said: list[str] = []
+    before = threading.excepthook
+
+    def ended(thread: threading.ExceptHookArgs) -> None:
+        error = thread.exc_value
+        if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+            said.append(str(error))
+            interrupt_main()
+        else:
+            before(thread)
+
+    threading.excepthook = ended
     try:
-        for done, (trial, rows) in enumerate(results, start=total - len(missing) + 1):
-            store.add(experiment.name, trial, rows)
-            progress(experiment, done, total)
+        yield
+    except KeyboardInterrupt:
+        if said:
+            raise MemoryError(said[0]) from None
+        raise
     finally:
-        with warnings.catch_warnings():  # after an exception, joblib warns of trials that are cancelled
-            warnings.simplefilter("ignore", UserWarning)
-            results.close()
+        threading.excepthook = before
 
 
 def run_one(
@@ -255,6 +286,28 @@ def write(path: Path, text: str) -> None:
     """Write a text file at once."""
     with whole(path) as new:
         new.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Refuse a folder that another run writes to; the system frees it when that run ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            said = f"Another run uses {folder}: wait for its end or choose another --out."
+            raise FileExistsError(said) from None
+        except OSError:
+            pass  # a file system without locks
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
