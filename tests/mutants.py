@@ -99,9 +99,9 @@ MUTANTS = [
     ("model/_problem.py", ", weight * numerator / length", ", -weight * numerator / length"),
     ("model/_problem.py", ") * numerator / length / length", ") * numerator / length"),
     ("model/_problem.py", "point - step * (", "point + step * ("),
-    ("model/_norms.py", "total / (2 * kg + 1)", "total / (2 * kg - 1)"),
-    ("model/_norms.py", "(-1 + np.sqrt(1 + 12 * kg * total))", "(1 + np.sqrt(1 + 12 * kg * total))"),
-    ("model/_norms.py", "np.cbrt((total - root) / (8 * kg))", "np.cbrt((total + root) / (8 * kg))"),
+    ("model/_thresholds.py", "total / (2 * kg + 1)", "total / (2 * kg - 1)"),
+    ("model/_thresholds.py", "(-1 + np.sqrt(1 + 12 * kg * total))", "(1 + np.sqrt(1 + 12 * kg * total))"),
+    ("model/_thresholds.py", "np.cbrt((total - root) / (8 * kg))", "np.cbrt((total + root) / (8 * kg))"),
     (
         "model/_norms.py",
         "S_last, S = S, extrapolated + V - prox_point",

@@ -19,17 +19,15 @@ def distance_from_identity(G, c):  # type: ignore[no-untyped-def]
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def moments(E, square):  # type: ignore[no-untyped-def]
-    """Sums of the first four powers of the eigenvalues of E, given E and E²."""
-    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+def first_moments(E):  # type: ignore[no-untyped-def]
+    """Sums of the eigenvalues of E and of their squares."""
+    first, second = 0.0, 0.0
     for i in range(E.shape[0]):
-        e, s = E[i], square[i]
+        e = E[i]
         first += e[i]
         for j in range(E.shape[0]):
             second += e[j] * e[j]
-            third += e[j] * s[j]
-            fourth += s[j] * s[j]
-    return first, second, third, fourth
+    return first, second
 
 
 @compiled(fastmath={"reassoc", "contract"})

@@ -13,8 +13,9 @@ from sepnmf.matrix import MatrixLike, Negative
 from sepnmf.methods._iteration import ZERO_NORM, Callback, Init, IterationFailed, Problem, Run, frobenius
 from sepnmf.methods._method import method
 from sepnmf.methods._picking import Pick
-from sepnmf.model._norms import Form, WarmStart
+from sepnmf.model._norms import WarmStart
 from sepnmf.model._problem import powered
+from sepnmf.model._thresholds import Form
 from sepnmf.selection import Selection
 
 VUpdate = Literal["exact", "projected"]

@@ -42,10 +42,10 @@ class Polar:
 
     If no singular value of B is below the threshold τ, the result is B − τQ with the polar factor Q of
     B = QH, Q orthogonal and H positive definite. With E = I − BᵀB/c it is Q = B(I − E)^(−1/2)/√c. A step
-    replaces the power by its Taylor polynomial of degree 2 or 4. Its remainder is at most
-    t‖E^k‖_F/(1 − ‖E‖₂), k = 3 or 5, with the next coefficient t, and both norms are bounded by
-    b = ‖E²‖_F^(1/2): ‖E‖₂ ≤ b, ‖E^k‖_F ≤ b^k. If that is not small enough, the next step begins with the
-    result of this one, whose polar factor is the same.
+    replaces the power by its Taylor polynomial of degree 1, 2 or 4. Its remainder is at most
+    t‖E^k‖_F/(1 − ‖E‖₂), k = 2, 3 or 5, with the next coefficient t, and both norms are bounded by
+    b = ‖E²‖_F^(1/2): ‖E‖₂ ≤ b, ‖E^k‖_F ≤ b^k; for degree 1, which needs no E², by b = ‖E‖_F. If that is not
+    small enough, the next step begins with the result of this one, whose polar factor is the same.
 
     A few singular values σ are often far from the others. Their right singular vectors W are improved by
     subspace iteration from those of the last call. E is replaced by its part on the complement of W, and the
@@ -141,15 +141,22 @@ class Polar:
                 polar.distance_from_identity(E, 1.0)
                 self.add_outliers(np.square(sigma * inverse) - 1.0)
                 c, tolerance = 1.0, TOLERANCE
-            np.matmul(E.T, E, out=self.square)
-            sums = polar.moments(E, self.square)
-            bound = math.sqrt(math.sqrt(sums[3]))
-            if not bound < WIDEST:
-                return None
-            error, roots = self.add_terms(c, bound, sums, tolerance)
-            if step == 1:
-                if sums[1] > 0.0:
+            first, second = polar.first_moments(E)
+            bound = math.sqrt(second)
+            error, roots = TAYLOR[2] * second / (1.0 - bound) if bound < WIDEST else math.inf, 0.0
+            if error <= tolerance:
+                polar.polynomial(1.0 / math.sqrt(c), TAYLOR[1], E, 0.0, E, 0.0, E)
+                roots = ROOT[0] * first + ROOT[1] * second
+            else:
+                np.matmul(E.T, E, out=self.square)
+                sums = (first, second, *polar.inner_products(self.square, E, self.square))
+                bound = math.sqrt(math.sqrt(sums[3]))
+                if not bound < WIDEST:
+                    return None
+                error, roots = self.add_terms(c, bound, sums, tolerance)
+                if step == 1:
                     self.centre *= min(max(1.0 - sums[2] / (3.0 * sums[1]), 0.5), 2.0)
+            if step == 1:
                 least, total = root * math.sqrt(1.0 - bound), root * (others + roots)
                 self.add_outliers(inverse - 1.0 / root)
             Q, last = self.factors[step % 2], Q

@@ -5,7 +5,8 @@ import numpy as np
 from sepnmf._parallel import Workers
 from sepnmf._typing import ArrayLike, Floats
 from sepnmf._validation import check_array, check_choice, check_number, check_square, scaled_weights
-from sepnmf.model._norms import Form, WarmStart, find_norm
+from sepnmf.model._norms import WarmStart, find_norm
+from sepnmf.model._thresholds import Form
 
 
 def prox_power(A: ArrayLike, gamma: float, p: float = 1, norm: str = "l1", form: Form = "exact") -> Floats:
