@@ -415,3 +415,12 @@ def test_copies_of_one_column_have_no_better_anchors():
         M = rng.random((8, 1)) * (1 + 1e-9 * rng.random((8, 13)))
         for array in (np.ascontiguousarray(M), np.asfortranarray(M)):
             assert set(refine_anchors(array, start)[0]) == set(start)
+
+
+@pytest.mark.parametrize("exponent", [0, 8])
+def test_columns_whose_squares_vanish_are_not_zero_in_chunks(exponent):
+    zarr = pytest.importorskip("zarr")
+    A = np.zeros((5, 3))
+    A[:, 0], A[:, 2] = 1e-144 * np.arange(1, 6), 1e58 * np.array([5, 2, 1, 2, 3])
+    M = zarr.array(np.ldexp(A, exponent), chunks=(5, 2))
+    assert set(sepnmf.ppi(M, 2, random_state=0).anchors) == {0, 2}

@@ -49,7 +49,7 @@ class Extremes(Reducer[Ends]):
 
     def more(self, found: Ends | None, part: Part) -> Ends:
         """Return the extremes so far, with those of a part."""
-        positions = np.flatnonzero(part.squares)
+        positions = np.flatnonzero(part.is_nonzero)
         positions = positions[~np.isin(part.start + positions, self.exclude)]
         X = part.times(self.U)[:, positions]
         count = len(self.lines)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from sepnmf._typing import Floats, Ints
+from sepnmf._typing import Bools, Floats, Ints
 from sepnmf.matrix._held import Held
 
 if TYPE_CHECKING:
@@ -50,6 +50,12 @@ class Part:
     def squares(self) -> Floats:
         """Squared norms of the columns."""
         return self.measures[0]
+
+    @cached_property
+    def is_nonzero(self) -> Bools:
+        """Whether the columns have entries that are not zero; squares may be too small to be represented."""
+        found = self.squares > 0
+        return found if found.all() else found | (self.columns.largest_entries() > 0)
 
     @property
     def has_negative(self) -> bool:

@@ -39,7 +39,7 @@ class Inspection(Reducer[Entries]):
             first_position(below, part.start),
             longest,
             float(part.squares.sum()),
-            int(np.count_nonzero(part.squares)),
+            int(np.count_nonzero(part.is_nonzero)),
         )
 
     def join(self, a: Entries, b: Entries) -> Entries:

@@ -36,7 +36,7 @@ class Moments(Reducer[Sums]):
 
     def of_part(self, part: Part) -> Sums:
         columns = part.columns
-        return Sums(int(np.count_nonzero(part.squares)), columns.total_column(), columns.gram())
+        return Sums(int(np.count_nonzero(part.is_nonzero)), columns.total_column(), columns.gram())
 
 
 class Triangle(Reducer[Floats]):
@@ -48,7 +48,7 @@ class Triangle(Reducer[Floats]):
 
     def of_part(self, part: Part) -> Floats:
         rows = part.columns.take(slice(None)).T
-        return triangle(np.column_stack([part.squares > 0, rows]))
+        return triangle(np.column_stack([part.is_nonzero, rows]))
 
     def join(self, a: Floats, b: Floats) -> Floats:
         return triangle(np.vstack([a, b]))
