@@ -424,3 +424,9 @@ def test_columns_whose_squares_vanish_are_not_zero_in_chunks(exponent):
     A[:, 0], A[:, 2] = 1e-144 * np.arange(1, 6), 1e58 * np.array([5, 2, 1, 2, 3])
     M = zarr.array(np.ldexp(A, exponent), chunks=(5, 2))
     assert set(sepnmf.ppi(M, 2, random_state=0).anchors) == {0, 2}
+
+
+def test_documents_with_the_smallest_counts_have_topics():
+    counts = np.array([[3, 2, 0, 0], [0, 0, 4, 2], [6, 4, 0, 0]]) * np.array([[1], [1], [1e-311]])
+    by_document = text.document_topics(counts, np.array([[0.6, 0.4, 0, 0], [0, 0, 0.7, 0.3]]))
+    np.testing.assert_allclose(by_document, [[1, 0], [0, 1], [1, 0]], atol=1e-6)

@@ -104,7 +104,9 @@ def document_topics(counts: MatrixLike, topics: Floats) -> Floats:
     lengths = np.asarray(data.sum(axis=1)).ravel()
     frequency = np.asarray(data.sum(axis=0)).ravel()
     scale = sparse.diags_array(1 / np.sqrt(np.where(frequency > 0, frequency, 1.0)))
-    by_document = sparse.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ data @ scale
+    shares_of_words = data.copy()
+    shares_of_words.data /= np.repeat(lengths, np.diff(data.indptr))  # not by 1/length, which may overflow
+    by_document = shares_of_words @ scale
     shares = nnls((topics @ scale).T, sparse.csc_array(by_document.T))
     total = shares.sum(axis=0)
     return np.asarray((shares / np.where(total > 0, total, 1.0)).T)
