@@ -175,7 +175,8 @@ def test_a_folder_that_another_run_uses_is_refused(tmp_path):
     assert not open_files_in(tmp_path)
 
 
-def test_a_thread_that_ends_for_lack_of_memory_ends_the_run():
+@pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
+def test_a_thread_that_ends_for_lack_of_memory_ends_the_run(handler):
     def fails():
         raise RuntimeError("can't start new thread")
 
@@ -184,9 +185,13 @@ def test_a_thread_that_ends_for_lack_of_memory_ends_the_run():
         for _ in range(1000):
             time.sleep(0.01)
 
-    before = threading.excepthook
-    with pytest.raises(MemoryError, match="can't start new thread"), runner.dying_threads_raised():
-        wait()
+    before, known = threading.excepthook, signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(MemoryError, match="can't start new thread"), runner.dying_threads_raised():
+            wait()
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, known)
     with pytest.raises(KeyboardInterrupt), runner.dying_threads_raised():
         raise KeyboardInterrupt
     assert threading.excepthook is before

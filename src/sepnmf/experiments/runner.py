@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -185,6 +186,10 @@ def dying_threads_raised() -> Iterator[None]:
     said: list[str] = []
     before = threading.excepthook
 
+    def interrupt(*_: Any) -> None:
+        if said:
+            raise KeyboardInterrupt
+
     def ended(thread: threading.ExceptHookArgs) -> None:
         error = thread.exc_value
         if isinstance(error, MemoryError) or "can't start new thread" in str(error):
@@ -193,7 +198,12 @@ def dying_threads_raised() -> Iterator[None]:
         else:
             before(thread)
 
+    # A shell that runs this in the background has it ignore Ctrl-C; then a thread cannot interrupt it either.
+    deaf = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    deaf = deaf and threading.current_thread() is threading.main_thread()
     threading.excepthook = ended
+    if deaf:
+        signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     except KeyboardInterrupt:
@@ -202,6 +212,8 @@ def dying_threads_raised() -> Iterator[None]:
         raise
     finally:
         threading.excepthook = before
+        if deaf:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def run_one(
