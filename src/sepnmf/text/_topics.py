@@ -105,7 +105,8 @@ def document_topics(counts: MatrixLike, topics: Floats) -> Floats:
     frequency = np.asarray(data.sum(axis=0)).ravel()
     scale = sparse.diags_array(1 / np.sqrt(np.where(frequency > 0, frequency, 1.0)))
     shares_of_words = data.copy()
-    shares_of_words.data /= np.repeat(lengths, np.diff(data.indptr))  # not by 1/length, which may overflow
+    divisors = np.where(lengths > 0, lengths, 1.0)  # their inverses may overflow
+    shares_of_words.data /= np.repeat(divisors, np.diff(data.indptr))
     by_document = shares_of_words @ scale
     shares = nnls((topics @ scale).T, sparse.csc_array(by_document.T))
     total = shares.sum(axis=0)
