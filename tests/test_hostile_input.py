@@ -434,6 +434,6 @@ def test_documents_with_the_smallest_counts_have_topics():
 
 def test_documents_whose_zeros_are_stored_have_no_topics():
     counts = sparse.csr_array(np.array([[3.0, 2], [0, 1], [1, 1]]))
-    counts.data[2] = counts.data[3:4] * 0  # the second document is empty, with an entry
+    counts.data[2] = 0  # the second document is empty, with an entry
     by_document = text.document_topics(counts, np.array([[0.6, 0.4]]))
     np.testing.assert_allclose(by_document.ravel(), [1, 0, 1], atol=1e-6)
