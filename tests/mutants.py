@@ -217,7 +217,7 @@ MUTANTS = [
     ("methods/_xray.py", "places = np.flatnonzero(left + doubt >= top - rounding)", "places = np.arange(0)"),
     ("methods/_xray.py", "found.compare(step, gains,", "found.compare(step, -gains,"),
     ("matrix/_extremes.py", "(a.values < tops - self", "(a.values < tops + self"),
-    ("matrix/_extremes.py", "np.flatnonzero(part.squares)", "np.arange(len(part.squares))"),
+    ("matrix/_extremes.py", "np.flatnonzero(part.is_nonzero)", "np.arange(len(part.squares))"),
     ("matrix/_spectrum.py", "sums.count * np.outer", "np.outer"),
     ("matrix/_spectrum.py", "if found.is_sharp(k):", "if True:"),
     ("matrix/_spectrum.py", "begin = part.start - first * BLOCK", "begin = 0"),

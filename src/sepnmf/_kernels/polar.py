@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from sepnmf._kernels._compiled import compiled
+from sepnmf._kernels.omega import SUMS
 
 
 @compiled()
@@ -18,7 +19,7 @@ def distance_from_identity(G, c):  # type: ignore[no-untyped-def]
         row[i] += 1.0
 
 
-@compiled(fastmath={"reassoc", "contract"})
+@compiled(fastmath=SUMS)
 def first_moments(E):  # type: ignore[no-untyped-def]
     """Sums of the eigenvalues of E and of their squares."""
     first, second = 0.0, 0.0
@@ -30,7 +31,7 @@ def first_moments(E):  # type: ignore[no-untyped-def]
     return first, second
 
 
-@compiled(fastmath={"reassoc", "contract"})
+@compiled(fastmath=SUMS)
 def inner_products(A, E, square):  # type: ignore[no-untyped-def]
     """⟨A, E⟩ and ⟨A, E²⟩."""
     first, second = 0.0, 0.0
@@ -99,7 +100,7 @@ def find_cluster(squares, widest, single, most_sweeps):  # type: ignore[no-untyp
     return found
 
 
-@compiled(fastmath={"reassoc", "contract"})
+@compiled(forceinline=True, fastmath=SUMS)
 def dot(a, b):  # type: ignore[no-untyped-def]
     """⟨a, b⟩."""
     total = 0.0
