@@ -582,7 +582,15 @@ def means_of(name, frame):
 
 
 SLOW = {"auto-topics", "auto-rae", "auto-scenes", "auto-rank", "auto-million", "auto-gestures"}
-SLOW |= {"methods-scenes", "methods-redic", "gestures", "noise-sweep", "budgets", "tune-recovery"}
+SLOW |= {
+    "methods-scenes",
+    "methods-redic",
+    "methods-bounds",
+    "gestures",
+    "noise-sweep",
+    "budgets",
+    "tune-recovery",
+}
 
 
 @pytest.mark.parametrize(

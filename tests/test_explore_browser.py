@@ -353,6 +353,7 @@ def test_a_long_computation_shows_progress_and_is_stopped(window, monkeypatch):
     shown.press("Escape", "stopped after 1 step")
 
 
+@pytest.mark.slow
 def test_windows_of_one_explorer_show_the_same_and_a_reload_keeps_it(window, browser):
     shown = window("table")
     other = Window(browser, shown.address, shown.explorer)
