@@ -134,3 +134,11 @@ def test_nearly_dependent_rows_become_orthonormal_and_zero_rows_are_reported():
     assert kernels.orthonormalise(W)
     np.testing.assert_allclose(W @ W.T, np.eye(4), atol=1e-14)
     assert not kernels.orthonormalise(np.zeros((2, 30)))
+
+
+@pytest.mark.parametrize(("scale", "gamma"), [(1.0, 1e200), (1e-170, 1e-200), (1e160, 1e159), (1.0, 40.0)])
+def test_thresholds_whose_squares_leave_the_range(scale, gamma):
+    B = matrix(scale * np.linspace(0.8, 1, 40))
+    X, _ = norms.NORMS["nuclear"].prox(B, gamma, 1, "exact", norms.WarmStart(B))
+    want = prox_power(B, gamma, 1, "nuclear")
+    np.testing.assert_allclose(X, want, atol=1e-10 * scale)

@@ -284,7 +284,8 @@ class NuclearNorm(Norm):
         """
         if warm_start is None:
             return super().prox(A, gamma, p, form)
-        if p == 1 and float(np.vdot(A, A)) <= gamma**2:
+        whole = float(np.vdot(A, A))
+        if p == 1 and whole > 1e-290 and math.sqrt(whole) <= gamma:  # no singular value exceeds ‖A‖_F
             return np.zeros_like(A), 0.0
         if A.dtype == np.float64 and warm_start.basis is None:
             if warm_start.polar is None:
