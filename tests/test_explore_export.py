@@ -155,7 +155,7 @@ def test_rows_of_a_file_with_a_mask_are_written_too(tmp_path):
 
 def test_an_export_replaces_the_last_one_and_leaves_other_files(tmp_path):
     np.save(tmp_path / "table.npy", mixtures())
-    session = Session.open(tmp_path / "table.npy", 3)
+    session = Session.open(tmp_path / "table.npy", 3, method="spa")
     session.export(tmp_path / "out")
     (tmp_path / "out" / "notes.txt").write_text("mine")
     session.add(50)

@@ -26,6 +26,7 @@ from sepnmf.io import READERS, Data, read, read_maps, read_names, write_cube
 from sepnmf.io import _cubes as cubes
 from sepnmf.io import _filling as filling
 from sepnmf.io import _guards as guards
+from sepnmf.io import _heaps as heaps
 from sepnmf.io import _memory as memory
 from sepnmf.io import _tables as tables
 from sepnmf.io._arrays import read_npy
@@ -684,7 +685,8 @@ def test_there_are_a_hundred_malformed_files_of_every_kind(bad_files):
     assert sum(path.stat().st_size for _, path, _ in files if path.is_file()) < 50e6
 
 
-def test_malformed_files_are_refused_in_one_line_and_never_unpickled(bad_files):
+def test_malformed_files_are_refused_in_one_line_and_never_unpickled(bad_files, monkeypatch):
+    monkeypatch.setattr(heaps, "try_hdf5", lambda file: None)  # a reader refuses what it meets by itself
     folder, files = bad_files
     wrong = {}
     for name, path, options in files:

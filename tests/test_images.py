@@ -15,6 +15,7 @@ from spectral.io import envi as spectral_envi
 import malformed_images
 import sepnmf
 from sepnmf.io import Data, read
+from sepnmf.io import _heaps as heaps
 from sepnmf.io import _nodata as nodata_module
 from sepnmf.io._axes import axes_by_name
 from sepnmf.io._envi import read_envi
@@ -822,7 +823,8 @@ def test_there_are_thirty_malformed_files_of_each_new_kind(bad_files):
 
 
 @pytest.mark.parametrize("kind", ["geotiffs", "netcdfs", "zarr_groups", "libraries"])
-def test_malformed_images_are_refused_in_one_line_and_never_unpickled(bad_files, kind):
+def test_malformed_images_are_refused_in_one_line_and_never_unpickled(bad_files, kind, monkeypatch):
+    monkeypatch.setattr(heaps, "try_hdf5", lambda file: None)  # a reader refuses what it meets by itself
     folder, kinds = bad_files
     wrong = {}
     for name, path, options in kinds[kind]:

