@@ -401,9 +401,11 @@ def failures(case: Case) -> list[str]:
     if case.container in SAME_NUMBERS and exact:
         other, more = run(case, case.array, "C")
         wrong += more
-        # SNPA and XRAY compute weights in the type of the data, so that rounding decides ties in float32.
+        # SNPA and XRAY compute weights in the type of the data, so that rounding decides ties in float32. In
+        # XRAY the rounding of products decides where they cancel.
+        rounded = case.array.dtype.itemsize < 8 or case.method == "xray"
         same_columns = other is not None and np.array_equal(other["anchors"], answer["anchors"])
-        if not same_columns and not (case.array.dtype.itemsize < 8 and is_tied(case, case.array, answer)):
+        if not same_columns and not (rounded and is_tied(case, case.array, answer)):
             wrong.append(f"other anchors from an array: {shown(answer)}, {shown(other)}")
     return wrong
 

@@ -276,3 +276,18 @@ def test_names_the_method_and_leaves_no_coefficients(name):
     assert sel.X is None
     assert sel.converged
     assert sepnmf.select(data(11), 3, method=sel.method).method == sel.method
+
+
+@pytest.mark.parametrize("rule", ["max", "dist", "greedy", "rand"])
+@pytest.mark.parametrize("short", [1e-20, 1e-60])
+def test_a_very_short_column_is_the_ray_of_long_ones(rule, short):
+    M = np.array([[short, 1.0, 0.5], [0.0, 0.0, 0.1]])
+    assert set(sepnmf.xray(M, 2, rule=rule, random_state=0).anchors) in ({0, 2}, {1, 2})
+
+
+@pytest.mark.parametrize("exponent", [-60, 0, 60])
+def test_columns_too_short_for_squares_do_not_count_whatever_the_unit(exponent):
+    M = np.ldexp([[8.7e-25, 1.6e-160, 7.9e17, 3.2e-111], [0.0, 0.0, 0.0, 0.0]], exponent)
+    assert sepnmf.xray(M, 1, rule="dist").anchors.tolist() == [0]
+    with pytest.raises(ValueError, match="cone of 1 columns has all of M"):
+        sepnmf.xray(M, 2, rule="dist")

@@ -91,7 +91,7 @@ class Complement:
         q = self.project(self.column(j))
         length = np.linalg.norm(q)
         rank = self.basis.shape[1]
-        if length <= self.tol * self.longest or rank == self._store.shape[1]:
+        if length <= self.tol * self.lengths[j] or rank == self._store.shape[1]:
             return None
         self._store[:, rank] = q / length
         self.basis = self._store[:, : rank + 1]

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sepnmf._typing import Floats, Ints, Seed, WhichColumns
 from sepnmf._validation import check_choice, check_generator
@@ -28,6 +29,8 @@ from sepnmf.methods._method import method
 from sepnmf.methods._subspace import first_largest
 from sepnmf.methods._working_set import Violations, choose_and_verify
 from sepnmf.selection import Selection, in_units
+
+SHORTEST = 1e-100  # of the longest column's length: shorter columns are zero to rounding in every product
 
 Rule = Literal["max", "dist", "rand", "greedy"]
 
@@ -203,7 +206,7 @@ class Cone(Complement):
         self.most = min(r, n - len(known.exclude))
         if self.k:
             self.coordinates[:, :q] = self.products(self.basis).T
-            self.rays[: self.k, :q] = [self.basis.T @ self.column(j) for j in known.include]
+            self.rays[: self.k, :q] = [self.ray(j) for j in known.include]
             self.fit()
 
     def steps(self, rule: str, rng: np.random.Generator) -> Iterator[Step]:
@@ -227,13 +230,23 @@ class Cone(Complement):
             if k < self.most - 1:
                 self.extend(j)
 
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """Columns that can still be chosen, without those of which squares would leave the range."""
+        return super().free & (self.lengths > SHORTEST * self.longest)
+
+    def ray(self, j: int) -> Floats:
+        """Coordinates of column j, divided by a power of two: products of the rays of short columns vanish."""
+        coordinates: Floats = self.basis.T @ self.column(j)
+        return np.ldexp(coordinates, -int(exponents(self.lengths[j])))
+
     def extend(self, j: int) -> None:
         """Make column j a ray of the cone."""
         along = self.add(j)
         q = self.basis.shape[1]
         if along is not None:
             self.coordinates[:, q - 1] = along
-        self.rays[self.k, :q] = self.basis.T @ self.column(j)
+        self.rays[self.k, :q] = self.ray(j)
         self.k += 1
         self.fit()
 
