@@ -129,7 +129,9 @@ def eeht(
     Cost: a singular value decomposition, O(mn·min(m, n)) for dense M; each round a linear programme with
     ``|I||J|`` unknowns for the rows I and columns J of X in use, tens of each, and ``O(n|I|²)`` for the other
     columns. A programme has r·n_bases residuals for each column: with 400 columns and r = 40 the method takes
-    more than a minute. Memory: three copies of M (one if sparse), and a few arrays of r·n_bases × n numbers.
+    more than a minute. Where no columns are extreme, most get into the programme: of 176 columns of random
+    numbers, 10 take half a minute and 100 many minutes. Memory: three copies of M (one if sparse), and a few
+    arrays of r·n_bases × n numbers.
 
     When to use: noise that greedy methods do not stand, as nothing but r has to be known. Images have many
     columns near each anchor, over which the diagonal is spread: there take "centroids". With anchors that

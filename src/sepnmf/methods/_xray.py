@@ -236,7 +236,7 @@ class Cone(Complement):
         return super().free & (self.lengths > SHORTEST * self.longest)
 
     def ray(self, j: int) -> Floats:
-        """Coordinates of column j, divided by a power of two: products of the rays of short columns vanish."""
+        """Coordinates of column j, divided by a power of two: products of short rays would vanish."""
         coordinates: Floats = self.basis.T @ self.column(j)
         return np.ldexp(coordinates, -int(exponents(self.lengths[j])))
 
