@@ -31,7 +31,6 @@ from sepnmf.methods._working_set import Violations, choose_and_verify
 from sepnmf.selection import Selection, in_units
 
 SHORTEST = 1e-100  # of the longest column's length: shorter columns are zero to rounding in every product
-
 Rule = Literal["max", "dist", "rand", "greedy"]
 
 
@@ -237,8 +236,7 @@ class Cone(Complement):
 
     def ray(self, j: int) -> Floats:
         """Coordinates of column j, divided by a power of two: products of short rays would vanish."""
-        coordinates: Floats = self.basis.T @ self.column(j)
-        return np.ldexp(coordinates, -int(exponents(self.lengths[j])))
+        return np.ldexp(self.basis.T @ self.column(j), -int(exponents(self.lengths[j])))
 
     def extend(self, j: int) -> None:
         """Make column j a ray of the cone."""
