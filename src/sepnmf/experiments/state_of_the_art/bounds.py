@@ -10,7 +10,7 @@ from sepnmf.experiments.state_of_the_art.variants import PAGE
 
 LEVELS = {"type1": (0.3, 0.35), "type2": (0.35, 0.4)}
 BOUNDS = (0.15, 0.2, 0.25, 0.3, 0.35)
-SEEDS = 20
+SEEDS = 50
 
 
 def trials(scale: Scale) -> list[Row]:
