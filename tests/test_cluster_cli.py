@@ -1,11 +1,14 @@
 """The command line on a Dask cluster: the same answers; one line where there is no cluster."""
 
+import contextlib
 import http.server
 import json
 import os
 import re
 import signal
+import socket
 import socketserver
+import subprocess
 import sys
 import threading
 import time
@@ -22,6 +25,7 @@ from rich.progress import Progress
 from spectral import envi
 
 from sepnmf.cli import _cluster as cluster
+from sepnmf.cli import _local_cluster as local_cluster
 from sepnmf.cli import _progress as progress
 from sepnmf.cli._app import UserError
 from sepnmf.datasets import make_dirichlet
@@ -92,34 +96,76 @@ def test_select_makes_its_report_on_a_cluster(sepnmf_says, scheduler, scene):
     assert "read in chunks" in Path("scene-anchors/report.html").read_text()
 
 
-def test_a_cluster_that_cannot_be_started_is_one_line(sepnmf_says, scene, monkeypatch):
-    def fail(**_):
-        raise RuntimeError("Nanny failed to start.")
-
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [('print(\'["", "Nanny failed to start."]\')', "Nanny failed to start."), ("", "its process ended")],
+)
+def test_a_cluster_that_cannot_be_started_is_one_line(sepnmf_says, scene, monkeypatch, program, reason):
     save("scene.npy", scene)
-    monkeypatch.setattr("distributed.LocalCluster", fail)
+    Path("program.py").write_text(program)
+    monkeypatch.setattr(local_cluster, "__file__", "program.py")
     code, _, err = sepnmf_says("select", "scene.npy", "-r", 3, "--dask", "local")
-    said = "A Dask cluster cannot be started on this machine: Nanny failed to start.\n"
-    assert (code, err) == (2, said)
+    assert (code, err) == (2, f"A Dask cluster cannot be started on this machine: {reason}\n")
+
+
+def test_the_program_says_why_there_is_no_cluster_and_ends(capsys, monkeypatch):
+    def fail(**_):
+        raise RuntimeError("Nanny failed\nto start.")
+
+    ended = []
+    monkeypatch.setattr("distributed.LocalCluster", fail)
+    monkeypatch.setattr(local_cluster, "end_group", lambda: ended.append(True))
+    local_cluster.main(workers=1, threads=1, memory="auto", folder=".")
+    assert json.loads(capsys.readouterr().out) == ["", "Nanny failed to start."]
+    assert ended
 
 
 def test_local_starts_a_cluster_and_ends_it(sepnmf_says, scene, monkeypatch):
     save("scene.npy", scene)
-    found = []
+    found = {}
 
-    def start(distributed, size):
-        found.append(begin(distributed, size))
-        found.append([worker["options"]["memory_limit"] for worker in found[0].worker_spec.values()])
-        return found[0]
+    def check(client):
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        found["limits"] = [worker["memory_limit"] for worker in workers]
+        found["folders"] = {Path(worker["local_directory"]).parents[1] for worker in workers}
+        found["address"] = client.scheduler.address.removeprefix("tcp://").split(":")
+        begin(client)
 
-    begin = cluster.local_cluster
-    monkeypatch.setattr(cluster, "local_cluster", start)
+    begin = cluster.check_workers
+    monkeypatch.setattr(cluster, "check_workers", check)
     words = ("--dask", "local", "--memory", "9GB")
     code, _, err = sepnmf_says("select", "scene.npy", "-r", 3, "-m", "spa", *words)
     assert code == 0, err
-    started, limits = found
-    assert started.status.name == "closed"
+    limits = found["limits"]
     assert limits == [9 * 10**9 // (len(limits) + 1)] * len(limits)
+    assert not [folder for folder in found["folders"] if folder.exists()]
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((found["address"][0], int(found["address"][1])), timeout=10)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="there are no process groups")
+@pytest.mark.parametrize("seconds", [0.8, 1.3, 1.8, 2.5, 3.5])
+def test_ctrl_c_ends_a_cluster_that_is_being_started_without_a_word(tmp_path, scene, seconds):
+    np.save(tmp_path / "scene.npy", scene)
+    # A shell that runs tests in the background has its children ignore Ctrl-C.
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += "from sepnmf.__main__ import main; main()"
+    words = ["select", "scene.npy", "-r", "3", "-m", "spa", "--dask", "local"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(seconds)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (0, 130)
+    assert "distributed" not in err
 
 
 def test_a_cluster_may_not_have_less_memory_than_python_takes(sepnmf_says, scene):

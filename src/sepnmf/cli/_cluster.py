@@ -1,10 +1,17 @@
 """Connection of a command to a Dask cluster, local or remote."""
 
+import json
 import logging
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from sepnmf.cli import _local_cluster
 from sepnmf.cli._app import UserError, print_error
 
 PATIENCE = 8  # seconds until a connection attempt fails
@@ -23,42 +30,69 @@ def connected(address: str | None, memory: str | None = None) -> Iterator[Any]:
     from sepnmf.io._guards import needed
 
     distributed = needed("distributed")
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # tasks of Dask that Ctrl-C ends are no news
     with ExitStack() as stack:
         if address == LOCAL:
-            cluster = stack.enter_context(local_cluster(distributed, memory))
-            client = stack.enter_context(distributed.Client(cluster))
+            stack.enter_context(without_logs(logging.getLogger("distributed")))
+            address = stack.enter_context(local_cluster(memory))
         else:
             check_scheduler(distributed, address)
-            client = stack.enter_context(distributed.Client(address, timeout=PATIENCE))
+        client = stack.enter_context(distributed.Client(address, timeout=PATIENCE))
         check_workers(client)
         yield client
 
 
-def local_cluster(distributed: Any, memory: str | None) -> Any:
-    """Start a cluster on this machine, with as many workers as Dask chooses for its cores."""
+@contextmanager
+def without_logs(logger: logging.Logger) -> Iterator[None]:
+    """Have a logger write nothing for some time: that workers end is no news to those who end them."""
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+@contextmanager
+def local_cluster(memory: str | None) -> Iterator[str]:
+    """Start a cluster on this machine, with as many workers as Dask chooses for its cores; yield its address.
+
+    It is in a process group of its own, which is killed afterwards: nothing of it is worth waiting for.
+    """
     from sepnmf.io._guards import needed
     from sepnmf.io._memory import LEAST, in_bytes
 
     workers, threads = needed("distributed.deploy.utils").nprocesses_nthreads()
-    limit: Any = "auto"
-    if memory is not None:
-        limit = in_bytes(memory) // (workers + 1)
-        if limit < LEAST:
-            least = LEAST * (workers + 1) // 10**6
-            raise UserError(
-                f"--memory must be at least {least} MB with --dask {LOCAL}, because {workers} workers and "
-                f"this process share it, got {memory}."
-            )
-    try:
-        return distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=threads,
-            memory_limit=limit,
-            dashboard_address=":0",
-            silence_logs=logging.CRITICAL,  # workers that are started again are no news to the user
+    limit = None if memory is None else in_bytes(memory) // (workers + 1)
+    if limit is not None and limit < LEAST:
+        least = LEAST * (workers + 1) // 10**6
+        raise UserError(
+            f"--memory must be at least {least} MB with --dask {LOCAL}, because {workers} workers and "
+            f"this process share it, got {memory}."
         )
-    except RuntimeError as error:
-        raise UserError(f"A Dask cluster cannot be started on this machine: {error}") from None
+    options = {"workers": workers, "threads": threads, "memory": limit or "auto", "path": sys.path}
+    where = needed("dask").config.get("temporary-directory", None)
+    with (
+        TemporaryDirectory(prefix="sepnmf-dask-", dir=where, ignore_cleanup_errors=True) as folder,
+        subprocess.Popen(
+            [sys.executable, _local_cluster.__file__, json.dumps(options | {"folder": folder})],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            said = process.stdout.readline()  # type: ignore[union-attr]
+            address, error = json.loads(said or '["", "its process ended"]')
+            if not address:
+                raise UserError(f"A Dask cluster cannot be started on this machine: {error}")
+            yield address
+        finally:
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
 
 
 def check_scheduler(distributed: Any, address: str) -> None:
