@@ -7,9 +7,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import IO, Any, cast
 
 from sepnmf.cli import _local_cluster
 from sepnmf.cli._app import UserError, print_error
@@ -83,16 +83,17 @@ def local_cluster(memory: str | None) -> Iterator[str]:
         ) as process,
     ):
         try:
-            said = process.stdout.readline()  # type: ignore[union-attr]
+            said = cast("IO[bytes]", process.stdout).readline()
             address, error = json.loads(said or '["", "its process ended"]')
             if not address:
                 raise UserError(f"A Dask cluster cannot be started on this machine: {error}")
             yield address
         finally:
-            if hasattr(os, "killpg"):
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
+            with suppress(OSError):  # macOS refuses it where all have ended
+                if hasattr(os, "killpg"):
+                    os.killpg(process.pid, signal.SIGKILL)
+                else:
+                    process.kill()
 
 
 def check_scheduler(distributed: Any, address: str) -> None:

@@ -10,14 +10,15 @@ import logging
 import os
 import signal
 import sys
+from importlib import import_module
+from typing import Any
 
 
 def main(workers: int, threads: int, memory: int | str, folder: str) -> None:
     """Start a cluster whose workers write to a folder, and wait until nobody needs it."""
-    import distributed
-
+    distributed: Any = import_module("distributed")
     try:
-        cluster = distributed.LocalCluster(  # type: ignore[no-untyped-call, unused-ignore]
+        cluster = distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=threads,
             memory_limit=memory,

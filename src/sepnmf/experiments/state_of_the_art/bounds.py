@@ -64,7 +64,7 @@ def tell(frame: Frame) -> str:
         "`hottopixx` needs a bound on the noise, and `eeht` needs none. Counted are the instances, of "
         f"{seeds} with seeds from 0, in which exactly the anchors were found, at levels at which neither "
         "method always succeeds. The bound is in the title of the column; nobody knows the best one "
-        "beforehand.",
+        "beforehand. Where a line has no number, that bound was not tried.",
         table(
             ("data", *(name.replace("hottopixx ", "hottopixx, ") for name in names)),
             [
