@@ -1,14 +1,14 @@
 """Which features a method keeps, for several numbers of them at once."""
 
 import math
-import time
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sepnmf._typing import Floats, Ints
 from sepnmf.experiments.gesture_features import features
-from sepnmf.experiments.recovery import choose, parameter_names, ratio_options
+from sepnmf.experiments.recovery import choose, parameter_names, ratio_options, timed
 from sepnmf.least_squares import nnls
 from sepnmf.matrix import Dense
 from sepnmf.methods._spa import project_successively, successive_projections
@@ -21,7 +21,7 @@ PICK = {"binary": "diag", "goyal_2020": "diag", "gray": "rows", "hgm4": "rows"}
 
 
 class Kept(NamedTuple):
-    """Columns, the seconds it took to find them, and their share in what SPA, the start, would keep."""
+    """Columns, the processor seconds of finding them, and their share in what SPA, the start, would keep."""
 
     columns: Ints
     seconds: float
@@ -45,7 +45,7 @@ def kept_by_ratio(
     F, _ = features(dataset, kind)
     options = ratio_options(method, p, "l1", mode, {key: parameters[key] for key in parameter_names(method)})
     options |= {"pick": PICK[dataset], "max_outer": max_outer}
-    runs: dict[int, Selection] = {}
+    runs: dict[int, tuple[Selection, float]] = {}
     found = {}
     for share in shares:
         r = number(F, share)
@@ -53,11 +53,11 @@ def kept_by_ratio(
         if anchors.size not in runs:
             X = np.zeros((F.shape[1],) * 2)
             X[anchors] = nnls(F[:, anchors], F)
-            runs[anchors.size] = choose(F, r, method, init=X, **options)
-        run = runs[anchors.size]
+            runs[anchors.size] = timed(partial(choose, F, r, method, init=X, **options))
+        run, seconds = runs[anchors.size]
         columns = best_first(run.scores, r)
         same = np.intersect1d(columns, successive_projections(F, r)[0]).size / r
-        found[share] = Kept(columns, run.seconds, same)
+        found[share] = Kept(columns, seconds, same)
     return found
 
 
@@ -68,11 +68,10 @@ def kept_by_baseline(dataset: str, kind: str, method: str, share: float) -> Kept
     if method == "all":
         return Kept(np.arange(F.shape[1]), 0.0)
     if method == "spa":
-        began = time.perf_counter()
-        columns, _ = successive_projections(F, r)
-        return Kept(columns, time.perf_counter() - began)
-    found = choose(F, r, method, max_iter=BASELINE_ITERATIONS, n_jobs=1)
-    return Kept(found.anchors, found.seconds)
+        (columns, _), seconds = timed(partial(successive_projections, F, r))
+        return Kept(columns, seconds)
+    found, seconds = timed(partial(choose, F, r, method, max_iter=BASELINE_ITERATIONS, n_jobs=1))
+    return Kept(found.anchors, seconds)
 
 
 def number(F: Floats, share: float) -> int:
