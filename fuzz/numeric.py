@@ -219,6 +219,11 @@ def options_of_method(rng: np.random.Generator, method: str, A: Any) -> dict[str
         "hottopixx": {"noise": one_of(0.0, 0.0, 1e-9, number()), "pick": one_of(*PICKS)},
         "smoothed_spa": {"n_average": one_of(1, 2), "average": one_of("mean", "median")},
         "smoothed_vca": {"n_average": one_of(1, 2), "average": one_of("mean", "median")},
+        "eeht": {
+            "choice": one_of("diagonal", "exchange", "largest", "centroids"),
+            "normalize": one_of("none", "l1"),
+            "n_bases": one_of(None, 1, 3),
+        },
         "xray": {"rule": one_of("max", "dist", "rand", "greedy")},
         "spa": {"normalize": one_of("none", "l1")},
         "snpa": {"normalize": one_of("none", "l1")},
@@ -261,8 +266,6 @@ class Case:
         options = options_of(rng, call, array)
         n = sum(options.get("mask", array.shape[1] * [1])) or 1
         r = n if rng.random() < 0.1 else int(rng.integers(1, min(n, max(array.shape[0], 2)) + 1))
-        if "eeht" in (call.partition(" ")[2], options.get("method")) and n > 100:
-            r = min(r, 5)  # on many random columns it is said to take minutes
         return cls(array, container, call, r, number, options)
 
     @property

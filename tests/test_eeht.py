@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 import oracles
 import sepnmf
 from sepnmf.datasets import make_dirichlet, make_midpoint
-from sepnmf.methods._eeht import matched
+from sepnmf.methods._diagonal_choices import exchanged, from_balls, matched
 from sepnmf.methods._reduction import cone_generators, samples
 from sepnmf.metrics import mrsa
 
@@ -51,7 +51,7 @@ def optimum_is_that_of_the_whole_programme(M, r, **options):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_expansion_ends_at_the_optimum_of_the_whole_programme(seed, monkeypatch):
-    monkeypatch.setattr(f"{MODULE}.WHOLE", 0)
+    monkeypatch.setattr("sepnmf.methods._expansion.WHOLE", 0)
     M = noisy_mixtures(seed, m=8, n=20 + 4 * seed, r=2 + seed % 3, level=(0.0, 0.02, 0.1)[seed % 3])
     optimum_is_that_of_the_whole_programme(M, 2 + seed % 3, n_bases=1 + seed % 2)
 
@@ -59,7 +59,7 @@ def test_expansion_ends_at_the_optimum_of_the_whole_programme(seed, monkeypatch)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(50))
 def test_expansion_ends_at_the_optimum_of_programmes_with_up_to_200_columns(seed, monkeypatch):
-    monkeypatch.setattr(f"{MODULE}.WHOLE", 0)
+    monkeypatch.setattr("sepnmf.methods._expansion.WHOLE", 0)
     n, r = 20 + 180 * seed // 49, 2 + seed % 4
     M = noisy_mixtures(100 + seed, m=10, n=n, r=r, level=(0.0, 0.01, 0.05, 0.2)[seed % 4])
     optimum_is_that_of_the_whole_programme(M, r, n_bases=1 + seed % 3)
@@ -69,7 +69,7 @@ def test_expansion_ends_at_the_optimum_of_programmes_with_up_to_200_columns(seed
 def test_the_whole_programme_at_once_and_its_expansion_have_one_optimum(make, level, monkeypatch):
     M, _ = make(level, m=20, r=5, random_state=3)
     once = sepnmf.eeht(M, 5, negative="allow")
-    monkeypatch.setattr(f"{MODULE}.WHOLE", 0)
+    monkeypatch.setattr("sepnmf.methods._expansion.WHOLE", 0)
     expanded = sepnmf.eeht(M, 5, negative="allow")
     assert once.n_outer == 1 < expanded.n_outer
     assert expanded.history["objective"][-1] == pytest.approx(once.history["objective"][-1], abs=1e-9)
@@ -135,16 +135,59 @@ def test_balls_are_those_of_a_plain_search(choice):
 
 
 def test_balls_that_use_up_the_diagonal_leave_the_largest_entries():
-    module = pytest.importorskip(MODULE)
     points = np.array([[0.0, 0.1, 0.2, 5.0, 9.0]])
     # The first ball contains 1.4; of the 0.6 left the second contains all, and the third anchor is next.
-    anchors, balls = module.from_balls(points, np.array([0.8, 0.6, 0.6, 0.5, 0.5]), 3, "largest")
+    anchors, balls = from_balls(points, np.array([0.8, 0.6, 0.6, 0.5, 0.5]), 3, "largest")
     assert len(set(anchors.tolist())) == 3
-    anchors, balls = module.from_balls(points, np.array([0.5, 1.0, 0.5, 0.0, 0.0]), 2, "largest")
+    anchors, balls = from_balls(points, np.array([0.5, 1.0, 0.5, 0.0, 0.0]), 2, "largest")
     assert anchors.tolist() == [1, 0]
-    anchors, balls = module.from_balls(np.zeros((1, 4)), np.full(4, 0.75), 3, "centroids")
+    anchors, balls = from_balls(np.zeros((1, 4)), np.full(4, 0.75), 3, "centroids")
     assert [len(ball) for ball in balls] == [4, 1, 1]
     assert sorted(anchors.tolist()) == [0, 1, 2]
+
+
+def sum_of_eighth_powers(X, chosen):
+    """The criterion of exchanges, from bounded least squares for each column."""
+    fits = [lsq_linear(X[:, chosen], x, bounds=(0, np.inf), method="bvls", tol=1e-14) for x in X.T]
+    return sum(np.linalg.norm(X[:, chosen] @ fit.x - x) ** 8 for fit, x in zip(fits, X.T, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_single_exchange_improves_exchanged_anchors(seed):
+    rng = np.random.default_rng(seed)
+    X = points(noisy_mixtures(seed, m=8, n=16, r=4, level=0.2), 4, 1)
+    p = np.where(rng.random(16) < 0.6, rng.random(16), 0.0)
+    first = np.argsort(-p, kind="stable")[:4]
+    found = exchanged(X, p, 4)
+    least = sum_of_eighth_powers(X, found)
+    assert least < sum_of_eighth_powers(X, first)
+    assert (p[found] > 0).all()
+    assert np.unique(found).size == 4
+    for k, other in itertools.product(range(4), np.setdiff1d(np.flatnonzero(p > 0), found)):
+        trial = found.copy()
+        trial[k] = other
+        assert sum_of_eighth_powers(X, trial) >= (1 - 1e-5) * least
+
+
+def test_exchanges_without_work_or_gain_leave_the_largest_entries(monkeypatch):
+    X = points(noisy_mixtures(0, m=8, n=16, r=4, level=0.2), 4, 1)
+    p = np.linspace(0.1, 0.9, 16)
+    assert exchanged(X, p, 4).tolist() != [15, 14, 13, 12]
+    monkeypatch.setattr("sepnmf.methods._diagonal_choices.MOST_WORK", 16 * 4**2 * 11)  # one trial too few
+    assert exchanged(X, p, 4).tolist() == [15, 14, 13, 12]
+    # Four vertices of exact mixtures explain all; nothing is exchanged for the sake of rounding.
+    W = np.random.default_rng(1).random((4, 4))
+    exact = np.hstack([W, W @ np.random.default_rng(2).dirichlet(np.ones(4), 12).T])
+    assert exchanged(exact, np.linspace(0.9, 0.1, 16), 4).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("make", "level", "seed"), [(make_midpoint, 0.35, 3), (make_dirichlet, 0.35, 9)])
+def test_exchanges_find_anchors_that_are_not_the_largest_entries(make, level, seed):
+    M, anchors = make(level, random_state=seed)
+    assert set(sepnmf.eeht(M, 10, negative="allow").anchors) != set(anchors)
+    sel = sepnmf.eeht(M, 10, negative="allow", choice="exchange")
+    assert set(sel.anchors) == set(anchors)
+    np.testing.assert_array_equal(sel.scores[sel.anchors], np.arange(11, 1, -1))
 
 
 def test_normalised_columns_do_not_depend_on_their_lengths():
@@ -165,7 +208,7 @@ def test_awkward_matrices():
     assert sepnmf.eeht(rng.random((5, 9)), 1).anchors.shape == (1,)
     low = rng.random((6, 2)) @ rng.random((2, 12))
     assert len(set(sepnmf.eeht(low, 5).anchors.tolist())) == 5
-    for choice in ("diagonal", "largest", "centroids"):
+    for choice in ("diagonal", "exchange", "largest", "centroids"):
         same = sepnmf.eeht(np.ones((3, 6)), 3, choice=choice)
         assert len(set(same.anchors.tolist())) == 3
     with_zeros = np.insert(square, [0, 2], 0.0, axis=1)
@@ -186,6 +229,39 @@ def test_a_limit_on_the_rounds_is_kept_and_said(clouds):
         sel = sepnmf.eeht(clouds[0], 3, max_outer=2)
     assert (sel.status, sel.converged, sel.n_outer) == ("max_outer", False, 2)
     assert len(set(sel.anchors.tolist())) == 3
+
+
+def test_a_limit_on_the_work_is_kept_and_said():
+    M = np.random.default_rng(0).random((30, 110))
+    whole = sepnmf.eeht(M, 6)
+    with pytest.warns(ConvergenceWarning, match=r"eeht stopped after \d+ rounds .* raise max_work"):
+        part = sepnmf.eeht(M, 6, max_work=0.15)
+    assert (part.status, part.converged) == ("max_outer", False)
+    assert 1 < part.n_outer < whole.n_outer
+    with pytest.warns(ConvergenceWarning, match=r"rounds .* raise max_outer"):
+        rounds = sepnmf.eeht(M, 6, max_outer=part.n_outer)
+    np.testing.assert_array_equal(part.scores, rounds.scores)
+    np.testing.assert_array_equal(part.history["objective"], whole.history["objective"][: part.n_outer])
+
+
+@pytest.mark.parametrize("choice", ["diagonal", "largest", "centroids"])
+def test_without_a_single_programme_the_anchors_are_those_of_spa(choice):
+    M = np.random.default_rng(0).random((30, 60))
+    with pytest.warns(ConvergenceWarning, match="eeht stopped after 0 rounds"):
+        sel = sepnmf.eeht(M, 6, choice=choice, max_work=1e-9)
+    leading = sepnmf.spa(points(M, 6, 1), 6, negative="allow")
+    assert set(sel.anchors) == set(leading.anchors)
+    assert sel.history["objective"].size == sel.n_outer == 0
+
+
+def test_runs_share_their_work():
+    M = noisy_mixtures(4, m=20, n=300, r=4, level=0.1)
+    options = {"choice": "centroids", "n_columns": 60, "n_runs": 4, "random_state": 0}
+    assert sepnmf.eeht(M, 4, **options).n_outer == 4
+    with pytest.warns(ConvergenceWarning, match="raise max_work"):
+        sel = sepnmf.eeht(M, 4, max_work=0.2, **options)
+    assert 1 <= sel.n_outer < 4
+    assert np.unique(sel.anchors).size == 4
 
 
 def test_a_callback_sees_the_rounds_and_can_end_the_run(clouds):
@@ -296,7 +372,7 @@ def test_numbers_of_columns_and_runs_that_do_not_go_together(clouds, options, me
 
 
 def test_a_callback_ends_all_runs(clouds, monkeypatch):
-    monkeypatch.setattr(f"{MODULE}.WHOLE", 0)
+    monkeypatch.setattr("sepnmf.methods._expansion.WHOLE", 0)
     options = {"choice": "centroids", "n_columns": 40, "n_runs": 4, "random_state": 0}
     rounds = []
     with warnings.catch_warnings():

@@ -5,12 +5,13 @@ from importlib import import_module
 import cvxpy as cp
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, sparse
 from scipy.optimize import OptimizeResult
+from sklearn.exceptions import ConvergenceWarning
 
 import sepnmf
 from sepnmf.datasets import make_dirichlet, make_midpoint
-from sepnmf.methods._linear_programme import minimise
+from sepnmf.methods._linear_programme import Budget, WorkUsedUp, minimise
 from sepnmf.model import project_omega
 
 module = import_module("sepnmf.methods._hottopixx")
@@ -71,7 +72,9 @@ def test_rows_and_columns_join_until_nothing_is_missing(monkeypatch):
 
 
 def test_filling_in_a_column_leaves_the_diagonal():
-    programme = module.Programme(np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]]), np.ones(3), 0.01)
+    programme = module.Programme(
+        np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]]), np.ones(3), 0.01, Budget(1.0, 1e-6, (1.5, 0))
+    )
     programme.add(columns=[0, 1], rows=[2])
     programme.X = np.diag([1.0, 1.0, 0.3])
     assert programme.violated_columns() == []
@@ -209,7 +212,7 @@ def test_negative_entries_are_clipped_on_request():
 
 def test_a_failure_of_the_solver_is_an_error(easy, monkeypatch):
     def fail(*_, **__):
-        return optimize.OptimizeResult(status=4, message="numerical difficulties")
+        return optimize.OptimizeResult(status=4, nit=0, message="numerical difficulties")
 
     monkeypatch.setattr("scipy.optimize.linprog", fail)
     with pytest.raises(RuntimeError, match="HiGHS did not solve the linear programme: numerical"):
@@ -224,7 +227,7 @@ def test_a_programme_that_one_algorithm_does_not_solve_is_given_to_the_next(easy
     def fail_at_first(*args, method, options, **more):
         tried.append((method, options["presolve"]))
         if method == "highs":
-            return optimize.OptimizeResult(status=4, message="numerical difficulties")
+            return optimize.OptimizeResult(status=4, nit=0, message="numerical difficulties")
         return linprog(*args, method=method, options=options, **more)
 
     monkeypatch.setattr("scipy.optimize.linprog", fail_at_first)
@@ -239,9 +242,62 @@ def test_a_programme_that_an_algorithm_does_not_end_is_given_to_the_next(monkeyp
     def linprog(cost, method, options, **constraints):
         tried.append(options)
         ended = options["primal_feasibility_tolerance"] >= 1e-7
-        return OptimizeResult(status=0 if ended else 1, message="Iteration limit reached.")
+        return OptimizeResult(status=0 if ended else 1, nit=10, message="Iteration limit reached.")
 
     monkeypatch.setattr("scipy.optimize.linprog", linprog)
-    assert minimise(np.ones(5000), tol=1e-10, A_eq=np.ones((9, 5000)), b_eq=np.ones(9)).status == 0
+    equations = {"A_eq": sparse.csc_array(np.ones((9, 5000))), "b_eq": np.ones(9)}
+    assert minimise(np.ones(5000), budget=Budget(1e9, 1e-6, (1.5, 0)), tol=1e-10, **equations).status == 0
     assert [one["primal_feasibility_tolerance"] for one in tried] == [1e-10, 1e-10, 1e-10, 1e-7]
     assert [one["maxiter"] for one in tried] == [5009, 5009, 5009, 20 * 5009]
+
+
+@pytest.mark.parametrize("powers", [(1.5, 0), (2, 1)])
+def test_programmes_share_their_work(monkeypatch, powers):
+    allowed, take = [], [400, 300, 1]
+
+    def linprog(cost, method, options, **constraints):
+        allowed.append(options["maxiter"])
+        return OptimizeResult(status=0, nit=take[len(allowed) - 1])
+
+    monkeypatch.setattr("scipy.optimize.linprog", linprog)
+    a, b = powers
+    left = 0.01 * 600.5**a * 7**b
+    budget = Budget(left, 0.01, powers)
+    for k, (size, nit) in enumerate(zip([7, 5, 3], take, strict=True)):
+        minimise(np.ones(size), budget=budget, A_eq=sparse.csc_array(np.ones((1, size))), b_eq=np.ones(1))
+        # One iteration more than allowed would be too many.
+        assert 0.01 * allowed[k] ** a * size**b <= left * (1 + 1e-9) or allowed[k] == 1000
+        assert 0.01 * (allowed[k] + 1) ** a * size**b > left or allowed[k] == 1000
+        left -= 0.01 * nit**a * size**b
+    assert max(allowed[1:]) < 1000
+
+
+def test_a_programme_whose_budget_is_used_up_is_not_given_to_the_next_algorithm(monkeypatch):
+    tried = []
+
+    def linprog(cost, method, options, **constraints):
+        tried.append(method)
+        return OptimizeResult(status=1, nit=options["maxiter"])
+
+    monkeypatch.setattr("scipy.optimize.linprog", linprog)
+    budget = Budget(50.0, 1.0, (1, 0))
+    for _ in range(2):  # the second has no iteration left, and does not call HiGHS
+        with pytest.raises(WorkUsedUp):
+            minimise(np.ones(2), budget=budget)
+    assert tried == ["highs"]
+
+
+def test_a_limit_on_the_work_is_kept_and_said():
+    M = np.random.default_rng(0).random((30, 60))
+    whole = solve(M, 10, noise=0.0)
+    with pytest.warns(ConvergenceWarning, match=r"hottopixx stopped after \d+ rounds before X was optimal"):
+        part = solve(M, 10, noise=0.0, max_work=0.2)
+    assert whole.status == "converged"
+    assert (part.status, part.converged) == ("max_outer", False)
+    assert 1 <= part.n_outer < whole.n_outer
+    np.testing.assert_array_equal(part.history["objective"], whole.history["objective"][: part.n_outer])
+    assert np.unique(part.anchors).size == 10
+    with pytest.warns(ConvergenceWarning, match="hottopixx stopped after 0 rounds"):
+        none = solve(M, 10, noise=0.0, max_work=1e-9)
+    assert set(none.anchors) == set(sepnmf.spa(M, 10, normalize="l1").anchors)
+    assert none.history["objective"].size == 0

@@ -5,23 +5,22 @@ import warnings
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist
 
 from sepnmf._typing import Floats, Ints, Seed
-from sepnmf._validation import check_choice, check_count, check_generator
+from sepnmf._validation import check_choice, check_count, check_generator, check_number
 from sepnmf.matrix import InMemory, MatrixLike, Negative, as_matrix
+from sepnmf.methods._diagonal_choices import centroids, exchanged, from_balls, matched
 from sepnmf.methods._expansion import Expansion
 from sepnmf.methods._iteration import Callback, State
+from sepnmf.methods._linear_programme import Budget, WorkUsedUp
 from sepnmf.methods._method import method
 from sepnmf.methods._reduction import samples
 from sepnmf.methods._spa import successive_projections
 from sepnmf.methods._subspace import column_lengths, nonzero_columns, spread, stepwise_scores
 from sepnmf.selection import Selection, Status, best_first
 
-CHOICES = ("diagonal", "largest", "centroids")
-ROUNDING = 1e-9  # of sums of diagonal entries
-WHOLE = 100  # columns up to which the whole programme is solved at once, which is faster there
+CHOICES = ("diagonal", "exchange", "largest", "centroids")
+RATE, POWERS = 7e-14, (2, 1)  # of the time of the programmes, see `Budget`
 MOST_BASES, MOST_COORDINATES = 8, 80  # by default, of the norm and of a point in all bases
 SEED = 0  # of the rotations, so that the method repeats itself
 
@@ -37,12 +36,13 @@ def eeht(
     M: MatrixLike,
     r: int,
     *,
-    choice: Literal["diagonal", "largest", "centroids"] = "diagonal",
+    choice: Literal["diagonal", "exchange", "largest", "centroids"] = "diagonal",
     normalize: Literal["none", "l1"] = "none",
     n_bases: int | None = None,
     n_columns: int | None = None,
     n_runs: int = 1,
     max_outer: int = 100,
+    max_work: float = 12.0,
     negative: Negative = "error",
     random_state: Seed = None,
     callback: Callback | None = None,
@@ -74,8 +74,10 @@ def eeht(
         Data, nonnegative. Zero columns are never picked. Sparse data stay sparse.
     r : int
         Number of anchors, 1 ≤ r ≤ n.
-    choice : {"diagonal", "largest", "centroids"}, default "diagonal"
+    choice : {"diagonal", "exchange", "largest", "centroids"}, default "diagonal"
         How the anchors are chosen. "diagonal": the columns with the r largest entries of the diagonal.
+        "exchange": these, but each is exchanged with another column on the diagonal as long as
+        Σ_j min_{h ≥ 0} ‖a_j − Wh‖⁸ falls, W being the anchors' points and the lengths Euclidean.
         "largest" and "centroids": r times, of all balls around columns that contain more than r/(r + 1) of
         the diagonal, the smallest one is taken, and what it contains does not count any more; the anchor is
         its largest diagonal entry, or the column nearest to the mean of its columns.
@@ -94,6 +96,9 @@ def eeht(
         that a run chose, those nearest to the means.
     max_outer : int, default 100
         Largest number of rounds of a run.
+    max_work : float, default 12
+        Largest work of all linear programmes, in nominal seconds: computed from their numbers of iterations
+        and coefficients, not measured, so that the answer does not depend on the machine.
     negative : {"error", "clip", "allow"}, default "error"
         What to do with negative entries of M: refuse them, set them to zero, or keep them.
     random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default None
@@ -105,7 +110,7 @@ def eeht(
     Returns
     -------
     Selection
-        `scores` is the diagonal, the mean of those of the runs; with "largest" and "centroids" the k-th
+        `scores` is the diagonal, the mean of those of the runs; with another choice than "diagonal" the k-th
         anchor, k = 0, …, r − 1, has r + 1 − k. With "centroids", `vertices` has the means of the balls'
         columns, or, with several runs, of the columns that the runs chose; scaled like the anchors. `spread`
         has their standard errors. `history` has, per round, the objective in units of the longest column,
@@ -122,34 +127,38 @@ def eeht(
     Warns
     -----
     ConvergenceWarning
-        If `max_outer` rounds did not suffice: the answer is that of the last round.
+        If `max_outer` rounds or `max_work` seconds did not suffice: the answer is that of the last round,
+        or, if there is none, SPA's.
 
     Notes
     -----
     Cost: a singular value decomposition, O(mn·min(m, n)) for dense M; each round a linear programme with
     ``|I||J|`` unknowns for the rows I and columns J of X in use, tens of each, and ``O(n|I|²)`` for the other
-    columns. A programme has r·n_bases residuals for each column: with 400 columns and r = 40 the method takes
-    more than a minute. Where no columns are extreme, most get into the programme: of 176 columns of random
-    numbers, 10 take half a minute and 100 many minutes. Memory: three copies of M (one if sparse), and a few
-    arrays of r·n_bases × n numbers.
+    columns. A programme has r·n_bases residuals for each column, and where no columns are extreme, most get
+    into the programme: of 176 columns of random numbers, 10 take a quarter of a minute, and 100 would take
+    many minutes if `max_work` did not end it. Memory: three copies of M (one if sparse), and a few arrays of
+    r·n_bases × n numbers.
 
     When to use: noise that greedy methods do not stand, as nothing but r has to be known. Images have many
     columns near each anchor, over which the diagonal is spread: there take "centroids". With anchors that
-    occur once, the balls reach from one to the next, and "diagonal" is right.
+    occur once, the balls reach from one to the next: there take "diagonal" or, with so much noise that the
+    largest entries are not all those of anchors, "exchange".
 
     On two scenes the programme of all columns takes seconds, so `n_columns` is not needed for the time. It is
     another estimate: of all pixels in a ball most are mixed a little, and among few pixels those that are not
     weigh more. On Samson this is better, on Jasper Ridge worse; the page "State of the art" has the figures.
     There REDIC's own settings are used: ``n_columns=250, n_runs=5, n_bases=1``.
 
-    The programme, its expansion, the reduction to r dimensions and the three choices are the paper's. Ours
-    are the norm from several bases (with few coordinates the l1 norm along one set of axes favours some
-    directions over others), sets of rows and columns that need not be equal, the test by least squares, and
-    that balls need less of the diagonal than r/(r + 1) when larger ones before have used it up.
+    The programme, its expansion, the reduction to r dimensions and the other choices are the paper's. Ours
+    are "exchange" (with the eighth power all columns count, those that fit worst most: the largest residual
+    alone depends on one column, and least squares prefer noisy columns outside of the cone), the norm from
+    several bases (with few coordinates the l1 norm along one set of axes favours some directions over
+    others), sets of rows and columns that need not be equal, the test by least squares, and that balls need
+    less of the diagonal than r/(r + 1) when larger ones before have used it up.
 
     The 8 bases of r = 10 are from data of `make_midpoint` with noise 0.25, of 20 of which one basis finds the
-    anchors of none, four those of 19, and eight those of all. Beyond a noise of about 0.3
-    the relaxation itself fails: then the largest diagonal entries are not those of the anchors.
+    anchors of none, four those of 19, and eight those of all. Beyond a noise of about 0.3 the relaxation
+    itself fails: then the largest diagonal entries are not all those of the anchors.
 
     References
     ----------
@@ -174,6 +183,7 @@ def eeht(
     if n_bases is None:
         n_bases = min(max(MOST_COORDINATES // r, 1), MOST_BASES)
     n_bases, max_outer = check_count(n_bases, "n_bases"), check_count(max_outer, "max_outer")
+    budget = Budget(check_number(max_work, "max_work"), RATE, POWERS)
     given = as_matrix(M, negative).in_memory()
     n = given.shape[1]
     data, kept = nonzero_columns(given, r)
@@ -185,38 +195,42 @@ def eeht(
     names = ("objective", "rows", "columns", "seconds")
     rows: list[tuple[float, ...]] = []
     statuses: list[Status] = []
+    limit = "max_outer"
     chosen: list[Ints] = []
     p: Floats = np.zeros(kept.size)
     for part in parts:
-        start = np.arange(part.size) if part.size <= WHOLE else successive_projections(X[:, part], r)[0]
-        programme = Expansion(points[:, part], r, start)
+        programme = Expansion(points[:, part], r, successive_projections(X[:, part], r)[0], budget)
         statuses.append("max_outer")
-        for _ in range(max_outer):
-            objective = programme.solve()
-            used = len(programme.rows), len(programme.columns)
-            complete = not programme.expand()
-            rows.append((objective, *used, time.perf_counter() - began))
-            if complete:
-                statuses[-1] = "converged"
-                break
-            if callback is not None and callback(
-                State("eeht", len(rows), None, dict(zip(names, rows[-1], strict=True)))
-            ):
-                statuses[-1] = "stopped"
-                break
+        try:
+            for _ in range(max_outer):
+                objective = programme.solve()
+                used = len(programme.rows), len(programme.columns)
+                rows.append((objective, *used, time.perf_counter() - began))
+                if not programme.expand():
+                    statuses[-1] = "converged"
+                    break
+                if callback is not None and callback(
+                    State("eeht", len(rows), None, dict(zip(names, rows[-1], strict=True)))
+                ):
+                    statuses[-1] = "stopped"
+                    break
+        except WorkUsedUp:
+            limit = "max_work"
         p[part] += programme.diagonal
-        if choice != "diagonal":
+        if choice == "exchange":
+            chosen.append(part[exchanged(X[:, part], programme.diagonal, r)])
+        elif choice != "diagonal":
             anchors, balls = from_balls(points[:, part], programme.diagonal, r, choice)
             chosen.append(part[anchors])
             balls = [part[ball] for ball in balls]
-        if statuses[-1] == "stopped":
+        if statuses[-1] == "stopped" or limit == "max_work":
             break
     p /= len(statuses)
     status: Status = next((s for s in ("stopped", "max_outer") if s in statuses), "converged")
     if status == "max_outer":
         from sklearn.exceptions import ConvergenceWarning
 
-        text = f"eeht stopped after {max_outer} rounds before its diagonal was optimal: raise max_outer."
+        text = f"eeht stopped after {len(rows)} rounds before its diagonal was optimal: raise {limit}."
         warnings.warn(text, ConvergenceWarning, stacklevel=4)
 
     means, errors = None, None
@@ -236,7 +250,7 @@ def eeht(
         status=status,
         converged=status == "converged",
         n_outer=len(rows),
-        history=dict(zip(names, np.array(rows).T, strict=True)),
+        history=dict(zip(names, np.array(rows).reshape(-1, len(names)).T, strict=True)),
         vertices=means,
         spread=errors,
     )
@@ -257,26 +271,6 @@ def in_several_bases(X: Floats, count: int) -> Floats:
     return np.vstack([X, *turned]) / count
 
 
-def from_balls(points: Floats, p: Floats, r: int, choice: str) -> tuple[Ints, list[Ints]]:
-    """Choose an anchor in each of the smallest balls; return them, and the columns of the balls.
-
-    Where there are fewer balls than anchors, the largest diagonal entries are next, each a ball of its own.
-    """
-    balls = smallest_balls(points, p, r)
-    anchors: list[int] = []
-    left = p.copy()
-    for ball in balls:
-        free = np.setdiff1d(ball, anchors)
-        if choice == "largest":
-            anchors.append(int(free[np.argmax(left[free])]))
-            left[ball] = -1.0
-        else:
-            centre = points[:, ball].mean(axis=1, keepdims=True)
-            anchors.append(int(free[np.argmin(np.abs(points[:, free] - centre).sum(axis=0))]))
-    rest = [int(i) for i in best_first(p, 2 * r) if i not in anchors][: r - len(balls)]
-    return np.array(anchors + rest, dtype=np.intp), balls + [np.array([i]) for i in rest]
-
-
 def check_sampling(
     n_columns: int | None, n_runs: int, r: int, choice: str, random_state: Seed
 ) -> np.random.Generator:
@@ -287,61 +281,3 @@ def check_sampling(
     if n_runs > 1 and (n_columns is None or choice != "centroids"):
         raise ValueError(f'n_runs={n_runs} needs n_columns and choice="centroids": otherwise give n_runs=1.')
     return check_generator(random_state)
-
-
-def matched(points: Floats, chosen: list[Ints]) -> tuple[Ints, list[Ints]]:
-    """Match the columns of several runs; return the one nearest to each mean, and the groups.
-
-    Each run is matched to the means of the runs before, with the least sum of distances.
-    """
-    groups = chosen[0][:, None]
-    for columns in chosen[1:]:
-        before = points[:, groups].mean(axis=2)
-        order = linear_sum_assignment(cdist(before.T, points[:, columns].T, "cityblock"))[1]
-        groups = np.column_stack([groups, columns[order]])
-    anchors: list[int] = []
-    for middle in points[:, groups].mean(axis=2).T:
-        free = np.setdiff1d(groups, anchors)
-        anchors.append(int(free[np.argmin(np.abs(points[:, free] - middle[:, None]).sum(axis=0))]))
-    return np.array(anchors, dtype=np.intp), list(groups)
-
-
-def smallest_balls(points: Floats, p: Floats, r: int) -> list[Ints]:
-    """Return the columns of up to r balls, each the smallest with more than r/(r + 1) of what is left of p.
-
-    If balls contained more than one each, so that less than one is left for each of the others, these need
-    less in proportion. There are fewer than r if nothing is left.
-    """
-    p, used = p.copy(), np.flatnonzero(p > 0)
-    distances = distances_to(points, used)
-    order = np.argsort(distances, axis=1, kind="stable")
-    distances = np.take_along_axis(distances, order, axis=1)
-    balls: list[Ints] = []
-    while len(balls) < r and p.sum() > ROUNDING:
-        needed = r / (r + 1) * min(1.0, float(p.sum()) / (r - len(balls))) - ROUNDING
-        enough = np.cumsum(p[used][order], axis=1) > needed
-        radii = np.where(enough, distances, np.inf).min(axis=1)
-        centre = int(np.argmin(radii))
-        apart = distances_to(points, np.array([centre]))[:, 0]
-        balls.append(np.flatnonzero(apart <= radii[centre] * (1 + ROUNDING)))
-        p[balls[-1]] = 0.0
-    return balls
-
-
-def distances_to(points: Floats, columns: Ints) -> Floats:
-    """Return the l1 distances of all columns to some, an array with a row for each column."""
-    return np.asarray(cdist(points.T, points[:, columns].T, "cityblock"))
-
-
-def centroids(M: InMemory, balls: list[Ints]) -> tuple[Floats, Floats]:
-    """Return the means of the balls' columns, and the means' standard errors.
-
-    Of a ball with a single column there is no error to estimate.
-    """
-    means, errors = np.empty((M.shape[0], len(balls))), np.empty((M.shape[0], len(balls)))
-    for k, ball in enumerate(balls):
-        columns = np.asarray(M.part(ball).toarray(), dtype=np.float64)
-        means[:, k] = columns.mean(axis=1)
-        deviation = columns.std(axis=1, ddof=1) if ball.size > 1 else np.full(len(columns), np.nan)
-        errors[:, k] = deviation / np.sqrt(ball.size)
-    return means, errors

@@ -7,12 +7,13 @@ import numpy as np
 from scipy import sparse
 
 from sepnmf._typing import Floats, Ints
-from sepnmf.methods._linear_programme import MAX_ADDED, largest_violations, minimise
+from sepnmf.methods._linear_programme import MAX_ADDED, Budget, largest_violations, minimise
 
 TOLERANCE = 1e-10  # of HiGHS, for constraints and for reduced costs
 SLACK = 1e-9  # violations that are taken for rounding
 STEPS = 20  # of the projected gradient, between two tests of the residuals
 ROUNDS = 10  # of so many steps
+WHOLE = 100  # columns up to which the whole programme is solved at once, which is faster there
 BLOCK = 200  # columns whose residuals one linear programme computes
 
 
@@ -22,13 +23,17 @@ class Expansion:
     Rows that are left out are zero, so the optimum over few rows is an upper bound; columns that are left out
     are not asked for, so the optimum over few columns is a lower bound. If neither a row has a negative
     reduced cost nor a column a residual above the optimum, it is that of the whole programme.
+
+    Before the first programme is solved, the diagonal is one at r given columns.
     """
 
-    def __init__(self, A: Floats, r: int, start: Ints) -> None:
-        self.A, self.r = A, r
-        self.rows: list[int] = [int(i) for i in start]
+    def __init__(self, A: Floats, r: int, start: Ints, budget: Budget) -> None:
+        self.A, self.r, self.budget = A, r, budget
+        n = A.shape[1]
+        self.rows: list[int] = list(range(n)) if n <= WHOLE else [int(i) for i in start]
         self.columns: list[int] = list(self.rows)
-        self.diagonal: Floats = np.zeros(A.shape[1])
+        self.diagonal: Floats = np.zeros(n)
+        self.diagonal[start] = 1
         self.value, self.shortage = 0.0, 0.0
         self.multipliers: Floats = np.zeros((len(A), 0))
 
@@ -46,6 +51,7 @@ class Expansion:
         fit = [None, None, sparse.kron(sparse.eye_array(c), self.A[:, self.rows]), each, -each]
         found = minimise(
             np.concatenate([[1.0], np.zeros(sum(sizes) - 1)]),
+            budget=self.budget,
             tol=TOLERANCE,
             A_eq=stacked(sizes, fit, [None, np.ones((1, k))], [None, -of_diagonal, of_column]),
             b_eq=np.concatenate([self.A[:, self.columns].T.ravel(), [self.r], np.zeros(i.size)]),
@@ -126,6 +132,7 @@ class Expansion:
         free = np.column_stack([np.zeros(2 * c * d), np.full(2 * c * d, np.inf)])
         found = minimise(
             np.concatenate([np.zeros(c * used.size), np.ones(2 * c * d)]),
+            budget=self.budget,
             tol=TOLERANCE,
             A_eq=fit,
             b_eq=self.A[:, columns].T.ravel(),

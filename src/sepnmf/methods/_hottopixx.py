@@ -1,6 +1,7 @@
 """Separable NMF by linear programming (Hottopixx)."""
 
 import time
+import warnings
 
 import numpy as np
 from scipy import sparse
@@ -8,13 +9,14 @@ from scipy import sparse
 from sepnmf._typing import Floats, Seed
 from sepnmf._validation import check_choice, check_generator, check_number
 from sepnmf.matrix import MatrixLike, Negative, dense_data
-from sepnmf.methods._linear_programme import largest_violations, minimise
+from sepnmf.methods._linear_programme import Budget, WorkUsedUp, largest_violations, minimise
 from sepnmf.methods._method import method
 from sepnmf.methods._picking import PICKS, Pick, pick_anchors
 from sepnmf.methods._spa import successive_projections
-from sepnmf.selection import Selection
+from sepnmf.selection import Selection, Status
 
 SPREAD = 0.01  # width of the interval from which the costs p are drawn, so that no two are equal
+RATE, POWERS = 1e-6, (1.5, 0)  # of the time of the programmes, see `Budget`
 SLACK = 1e-6  # smallest bound on a residual, and tolerance for violations; that of HiGHS is 1e-7
 
 
@@ -32,6 +34,7 @@ def hottopixx(
     *,
     noise: float = 0.0,
     pick: Pick = "diag",
+    max_work: float = 12.0,
     negative: Negative = "error",
     random_state: Seed = None,
 ) -> Selection:
@@ -64,6 +67,9 @@ def hottopixx(
         columns, a larger one fewer. Values below 1e-6 are replaced by 1e-6.
     pick : {"diag", "rows", "spa"}, default "diag"
         Anchors by largest diagonal entry of X, by largest row norm, or by SPA on the rows of X.
+    max_work : float, default 12
+        Largest work of all linear programmes, in nominal seconds: computed from their numbers of iterations,
+        not measured, so that the answer does not depend on the machine.
     negative : {"error", "clip", "allow"}, default "error"
         How to treat negative entries of M: raise an error, set them to zero, or keep them.
     random_state : None, int, numpy.random.Generator or numpy.random.SeedSequence, default None
@@ -80,6 +86,12 @@ def hottopixx(
         If an argument is not as described, or fewer than r rows of X are needed at this noise.
     RuntimeError
         If HiGHS fails.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_work` seconds did not suffice: X is that of the last round, or, if there is none or it has
+        fewer than r rows, that of SPA's columns alone.
 
     Notes
     -----
@@ -114,21 +126,32 @@ def hottopixx(
 
     # After columns are scaled to l1 norm one, all weights w are one.
     weights = np.abs(data).sum(axis=0, dtype=np.float64)
-    programme = Programme(data / weights, p, max(noise, SLACK))
+    budget = Budget(check_number(max_work, "max_work"), RATE, POWERS)
+    programme = Programme(data / weights, p, max(noise, SLACK), budget)
     first, _ = successive_projections(programme.M, min(r, int(np.linalg.matrix_rank(programme.M))))
     programme.add(columns=first.tolist(), rows=[])
     history: list[tuple[float, ...]] = []
-    while True:
-        objective = programme.solve()
-        sizes = len(programme.rows), len(programme.columns)
-        rows, columns = programme.improving_rows(), programme.violated_columns()
-        history.append((objective, *sizes, time.perf_counter() - began))
-        if not rows and not columns:
-            break
-        programme.add(columns, rows)
+    status: Status = "max_outer"
+    try:
+        while status == "max_outer":
+            objective = programme.solve()
+            sizes = len(programme.rows), len(programme.columns)
+            history.append((objective, *sizes, time.perf_counter() - began))
+            rows, columns = programme.improving_rows(), programme.violated_columns()
+            if not rows and not columns:
+                status = "converged"
+            programme.add(columns, rows)
+    except WorkUsedUp:
+        from sklearn.exceptions import ConvergenceWarning
+
+        text = f"hottopixx stopped after {len(history)} rounds before X was optimal: raise max_work."
+        warnings.warn(text, ConvergenceWarning, stacklevel=4)
 
     needed = int((np.diag(programme.X) > 0).sum())
-    if needed < r:
+    if needed < r and status == "max_outer":
+        first, _ = successive_projections(programme.M, r)
+        programme.X = np.diag(np.isin(np.arange(n), first).astype(np.float64))
+    elif needed < r:
         raise ValueError(
             f"the optimum needs {needed} rows of X at noise={noise:g}, got r={r}: "
             "ask for fewer anchors or less noise."
@@ -139,11 +162,11 @@ def hottopixx(
     return Selection(
         anchors=anchors,
         scores=scores,
-        status="converged",
-        converged=True,
+        status=status,
+        converged=status == "converged",
         X=X,
         n_outer=len(history),
-        history=dict(zip(names, np.array(history).T, strict=True)),
+        history=dict(zip(names, np.array(history).reshape(-1, len(names)).T, strict=True)),
     )
 
 
@@ -153,8 +176,8 @@ class Programme:
     The rows include those of all columns, and begin with them, so that each column can represent itself.
     """
 
-    def __init__(self, M: Floats, p: Floats, bound: float) -> None:
-        self.M, self.p, self.bound = M, p, bound
+    def __init__(self, M: Floats, p: Floats, bound: float, budget: Budget) -> None:
+        self.M, self.p, self.bound, self.budget = M, p, bound, budget
         self.columns: list[int] = []
         self.others: list[int] = []  # rows that are not columns
         self.X: Floats = np.zeros((p.size, p.size))
@@ -181,6 +204,7 @@ class Programme:
         sums = sparse.kron(columns, np.ones((1, m)))
         found = minimise(
             np.concatenate([self.p[self.rows], np.zeros(c * (k + 2 * m))]),
+            budget=self.budget,
             A_eq=sparse.block_array([fit, diagonal], format="csc"),
             b_eq=np.concatenate([self.M[:, self.columns].T.ravel(), np.zeros(c)]),
             A_ub=sparse.block_array([below, [None, None, sums, sums]], format="csc"),
@@ -209,7 +233,8 @@ class Programme:
         excess = np.full(diag.size, -np.inf)
         for j in np.setdiff1d(np.arange(diag.size), self.columns):
             entries = [(diag[i] if i == j else 0.0, diag[i]) for i in used]
-            found = minimise(cost, A_eq=A_eq, b_eq=self.M[:, j], bounds=entries + [(0, None)] * (2 * m))
+            bounds = entries + [(0, None)] * (2 * m)
+            found = minimise(cost, budget=self.budget, A_eq=A_eq, b_eq=self.M[:, j], bounds=bounds)
             self.X[used, j] = found.x[: used.size]
             excess[j] = found.fun - self.bound
         return largest_violations(excess, SLACK)

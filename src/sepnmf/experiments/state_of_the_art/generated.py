@@ -161,7 +161,7 @@ def tell(frame: Frame) -> str:
         "## Generated data",
         "Both types of the paper, and the families of `sepnmf.datasets.make_family` that no choice in "
         f"`auto` was made on, each at one level: {levels}. Left out are two families with more than "
-        f"{MOST_ANCHORS} anchors: with 40, `eeht` takes more than a minute. The seeds are {FIRST} to "
+        f"{MOST_ANCHORS} anchors: with 40, `eeht` would take more than a minute. The seeds are {FIRST} to "
         f"{frame['seed'].max()}, so that no other page has these instances. The families are described on "
         'the page on [`auto`](auto.md#families-of-generated-data). All methods have `negative="allow"` and '
         "r, and most nothing else. `hottopixx`, `admm` and `dca` need parameters, which were found on other "
