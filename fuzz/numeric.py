@@ -223,6 +223,8 @@ def options_of_method(rng: np.random.Generator, method: str, A: Any) -> dict[str
             "choice": one_of("diagonal", "exchange", "largest", "centroids"),
             "normalize": one_of("none", "l1"),
             "n_bases": one_of(None, 1, 3),
+            "n_columns": one_of(None, None, 5, 1000),
+            "n_runs": one_of(1, 1, 1, 2),
         },
         "xray": {"rule": one_of("max", "dist", "rand", "greedy")},
         "spa": {"normalize": one_of("none", "l1")},

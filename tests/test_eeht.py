@@ -200,6 +200,15 @@ def test_normalised_columns_do_not_depend_on_their_lengths():
     np.testing.assert_allclose(scaled.vertices, plain.vertices * lengths[plain.anchors], rtol=1e-9)
 
 
+def test_centroids_of_normalised_columns_near_the_largest_numbers():
+    M = np.array([[1.0, 0.9, 0.0, 0.1], [1.0, 1.0, 0.0, 0.1], [0.0, 0.0, 1.0, 0.8], [1.0, 0.9, 0.2, 1.0]])
+    options = {"choice": "centroids", "normalize": "l1"}
+    plain, large = (sepnmf.eeht(scale * M, 2, **options) for scale in (1.0, 1.7e308))
+    np.testing.assert_array_equal(large.anchors, plain.anchors)
+    assert np.isfinite(large.vertices).all()
+    np.testing.assert_allclose(large.vertices, np.minimum(plain.vertices, 1.05) * 1.7e308, rtol=0.01)
+
+
 def test_awkward_matrices():
     rng = np.random.default_rng(0)
     square = rng.random((4, 4))

@@ -242,8 +242,8 @@ def eeht(
             anchors, balls = matched(points, chosen)
         scores = stepwise_scores(anchors, p)
         if choice == "centroids" and given.height == given.shape[0]:
-            sizes = given.part(kept[anchors]).largest_entries() / data.part(anchors).largest_entries()
-            means, errors = (sizes * values for values in centroids(data, balls))
+            largest = data.part(anchors).largest_entries(), given.part(kept[anchors]).largest_entries()
+            means, errors = (rescaled(values, *largest) for values in centroids(data, balls))
     return Selection(
         anchors=kept[anchors],
         scores=spread(scores, kept, n),
@@ -281,3 +281,9 @@ def check_sampling(
     if n_runs > 1 and (n_columns is None or choice != "centroids"):
         raise ValueError(f'n_runs={n_runs} needs n_columns and choice="centroids": otherwise give n_runs=1.')
     return check_generator(random_state)
+
+
+def rescaled(columns: Floats, largest: Floats, wanted: Floats) -> Floats:
+    """Multiply columns by wanted/largest; like a sum of entries, that may be too large for a float."""
+    with np.errstate(over="ignore"):
+        return np.minimum(columns / largest * wanted, np.finfo(np.float64).max)
