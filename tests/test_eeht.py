@@ -209,6 +209,15 @@ def test_centroids_of_normalised_columns_near_the_largest_numbers():
     np.testing.assert_allclose(large.vertices, np.minimum(plain.vertices, 1.05) * 1.7e308, rtol=0.01)
 
 
+def test_normalised_columns_count_however_short_they_are():
+    M = np.eye(4) * np.array([1e-300, 1e250, 1e-200, 1.0])
+    sel = sepnmf.eeht(np.hstack([M, M[:, :1]]), 4, choice="centroids", normalize="l1")
+    assert {0, 1, 2, 3} == {j % 4 for j in sel.anchors}
+    np.testing.assert_allclose(np.sort(sel.vertices.max(axis=0)), [1e-300, 1e-200, 1.0, 1e250], rtol=1e-9)
+    short = sepnmf.eeht(M, 4, choice="centroids")  # two of them are zero beside the longest
+    assert np.isfinite(short.vertices).all()
+
+
 def test_awkward_matrices():
     rng = np.random.default_rng(0)
     square = rng.random((4, 4))

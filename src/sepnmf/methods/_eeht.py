@@ -186,9 +186,8 @@ def eeht(
     budget = Budget(check_number(max_work, "max_work"), RATE, POWERS)
     given = as_matrix(M, negative).in_memory()
     n = given.shape[1]
-    data, kept = nonzero_columns(given, r)
+    data, kept = nonzero_columns(given.normalised(normalize), r)
     rng = check_sampling(n_columns, n_runs, r, choice, random_state)
-    data = data.normalised(normalize)
     X = principal_coordinates(data, r)
     points = in_several_bases(X, n_bases)
     parts = [np.arange(kept.size)] if n_columns is None else samples(X, n_columns, n_runs, rng)
@@ -284,6 +283,9 @@ def check_sampling(
 
 
 def rescaled(columns: Floats, largest: Floats, wanted: Floats) -> Floats:
-    """Multiply columns by wanted/largest; like a sum of entries, that may be too large for a float."""
+    """Multiply columns by wanted/largest; like a sum of entries, that may be too large for a float.
+
+    Columns that are so much shorter than others that they are zero beside them remain so.
+    """
     with np.errstate(over="ignore"):
-        return np.minimum(columns / largest * wanted, np.finfo(np.float64).max)
+        return np.minimum(columns / np.where(largest > 0, largest, 1) * wanted, np.finfo(np.float64).max)
