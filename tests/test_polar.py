@@ -88,6 +88,12 @@ def test_what_is_not_finite_is_left_to_others(wrong):
         assert Polar(40).shrink(B, fixed(0.1)) is None
 
 
+@pytest.mark.parametrize("nonzero", [1, 2, 8])
+def test_singular_values_of_zero_are_no_cluster(nonzero):
+    squares = np.where(np.arange(10) < nonzero, 1.0, 0.0)
+    assert kernels.find_cluster(squares, 0.5, 0.01, 10.0) == ((0, 8) if nonzero == 8 else (0, 0))
+
+
 @pytest.mark.parametrize("tau", [0.95, 2.0])
 def test_a_threshold_inside_the_cluster_or_above_it_is_left_to_others(tau):
     assert Polar(40).shrink(matrix(np.linspace(1, 0.9, 40)), fixed(tau)) is None

@@ -1,9 +1,12 @@
 """Entries near the ends of the floating-point range: the same anchors, and finite numbers."""
 
+import warnings
+
 import dask.array as da
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 import sepnmf
 from sepnmf.matrix import as_matrix
@@ -134,3 +137,26 @@ def test_columns_are_divided_by_powers_of_their_sums_beyond_the_range_of_squares
     sums = M.sum(axis=0)
     want = M / (sums if kind == "l1" else np.sqrt(sums))
     np.testing.assert_allclose(as_matrix(M).normalised(kind).toarray(), want, rtol=1e-14)
+
+
+@pytest.mark.parametrize("method", ["admm", "dca"])
+def test_columns_of_float32_whose_squared_lengths_overflow(method):
+    M = np.array([[1e-4, 1e8, 2e5, 4e10, 1e-12, 4e2], [1e-4, 1e8, 1e5, 3e10, 0.0, 4e2]], dtype=np.float32)
+    options = {"rho": (1, 1, 1)} if method == "admm" else {"rho": 1, "beta": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        sel = getattr(sepnmf, method)(M, 2, lam=1e-3, **options)
+    assert np.unique(sel.anchors).size == 2
+
+
+def test_auto_on_columns_whose_squared_brightness_is_too_small_to_be_represented():
+    exponents = [
+        [171, 58, 180, -65, 179, -17, -230, 266],
+        [-179, 120, -9, 176, -211, 22, -261, 83],
+        [-97, 272, -224, -192, -63, 144, -178, -44],
+        [194, 120, 261, -305, -95, -237, -203, 161],
+    ]
+    M = 10.0 ** np.array(exponents)
+    sel = sepnmf.select(M, 1, random_state=0)
+    assert sel.anchors.size == 1
+    assert np.isfinite(sel.scores).all()

@@ -60,7 +60,8 @@ def vertex_model(problem: Problem, columns: Ints, counts: Floats) -> VertexModel
     X: Floats = problem.X[:, columns]
     precision: Floats = np.ones(len(columns))
     if noise.brightness is not None:
-        X, precision = X / noise.brightness[columns], noise.brightness[columns] ** 2
+        X = X / noise.brightness[columns]
+        precision = np.maximum(noise.brightness[columns] ** 2, np.finfo(np.float64).tiny)
     is_slow = len(columns) * problem.r**2 >= SLOW
     unit = 1 / float(np.sqrt(np.einsum("j,ij,ij->", precision * counts, X, X)))
     return VertexModel(

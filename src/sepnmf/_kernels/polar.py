@@ -74,6 +74,8 @@ def find_cluster(squares, widest, single, most_sweeps):  # type: ignore[no-untyp
     for k in range(min(n // 4, 24) + 1):
         first, least = 0, math.inf
         for i in range(k + 1):
+            if not squares[i] > 0.0:  # singular values of zero are no cluster
+                break
             width = (squares[i] - squares[i + n - k - 1]) / (squares[i] + squares[i + n - k - 1])
             if width < least:
                 first, least = i, width

@@ -137,7 +137,7 @@ class Run:
         self.status: Status = "max_outer"
         self.rows: list[dict[str, float]] = []
         self.last_usable: Floats  # set by the solver: the last finite, nonzero iterate, initially X₀
-        w = problem.weights
+        w = problem.weights.astype(np.float64)  # squares of float32 may overflow
         self.max_norm = DIVERGENCE_FACTOR * float(np.linalg.norm(w) * np.linalg.norm(1.0 / w))
 
     def __enter__(self) -> "Run":
