@@ -219,6 +219,32 @@ def test_a_descent_that_takes_too_long_says_so(monkeypatch):
     assert not sel.history["settled"].all()
 
 
+def test_descents_share_the_work_of_a_call(monkeypatch):
+    from sepnmf._descent import _criterion
+    from sepnmf._descent._likelihood import VertexModel
+
+    allowed, taken = [], []
+    descend = VertexModel.descend
+
+    def watched(self, anchors, most_work):
+        allowed.append(most_work)
+        got = descend(self, anchors, most_work)
+        taken.append(self.work)
+        return got
+
+    monkeypatch.setattr(VertexModel, "descend", watched)
+    M, _ = make_dirichlet(0.5, random_state=0)
+    auto(M, 10, negative="allow")
+    whole = list(taken)
+    assert allowed[0] == _criterion.MOST_WORK_IN_ALL
+    monkeypatch.setattr("sepnmf._descent._criterion.MOST_WORK_IN_ALL", 0.6 * sum(whole))
+    allowed.clear(), taken.clear()
+    sel = auto(M, 10, negative="allow")
+    assert sel.status == "max_outer"
+    assert sum(taken) < sum(whole)
+    np.testing.assert_allclose(np.diff(allowed), -np.array(taken)[:-1])
+
+
 def test_more_anchors_than_directions():
     M = np.array([[0.0, 0, 1, 1, 0.5], [0, 1, 0, 1, 0.5], [1, 1, 1, 1, 1.0]])
     assert set(auto(M, 4).anchors) == {0, 1, 2, 3}

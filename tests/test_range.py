@@ -160,3 +160,11 @@ def test_auto_on_columns_whose_squared_brightness_is_too_small_to_be_represented
     sel = sepnmf.select(M, 1, random_state=0)
     assert sel.anchors.size == 1
     assert np.isfinite(sel.scores).all()
+
+
+def test_stability_of_anchors_whose_weights_differ_by_more_than_there_are_digits():
+    first = [6.27e-206, 1.79e-163, 3.68e-149, 2.36e-71, 1.0, 2.32e-149, 8.85e-46, 1.75e-189, 1.61e-158]
+    second = [4.67e-205, 3.41e-163, 5.7e-148, 4.84e-71, 0.907, 6.31e-149, 3.61e-46, 1.01e-188, 2.13e-159]
+    M = np.array([np.zeros(9), first, second, np.zeros(9)])
+    found = sepnmf.stability(M, 2, normalize="none", random_state=0)
+    assert np.isfinite(found.stability).all()

@@ -428,3 +428,10 @@ def test_an_estimated_number_of_topics_says_what_it_is_based_on(tmp_path, monkey
     assert said in err
     assert any(said in sentence for sentence in json.loads(out)["assumptions"])
     assert said not in sepnmf_says("topics", "lines.txt", "-r", 3)[2]
+
+
+def test_words_whose_frequencies_have_no_finite_reciprocal():
+    Q = np.array([[0.5, 0.2, 0.0], [0.2, 0.1, 1e-320], [0.0, 1e-320, 0.0]])
+    topics = topic_words(sparse.csc_array(Q), np.array([0, 1]))
+    np.testing.assert_allclose(topics.sum(axis=1), 1)
+    assert np.isfinite(topics).all()

@@ -15,6 +15,7 @@ from sepnmf._descent._problem import Problem
 from sepnmf._typing import Floats, Ints
 
 ROUGHLY = 1e-6  # relative decrease of the likelihood at which slow fits end
+MOST_WORK_IN_ALL = 3e10  # multiplications of all descents on the likelihood, from ten to twenty seconds
 SLOW = 100_000  # columns times squared anchors, from which on weights take longer than to wake a thread
 
 
@@ -41,12 +42,16 @@ def likelihood_descent(problem: Problem) -> Improve:
     """Descent on the likelihood of the anchors, of data scaled to ‖X‖_F = 1."""
     assert problem.noise is not None
     pool, weights = problem.working_set()
+    left = MOST_WORK_IN_ALL
 
     def improve(start: Ints) -> Improved:
+        nonlocal left
         columns = np.union1d(pool, start)
         counts = np.ones(len(columns))
         counts[np.searchsorted(columns, pool)] = weights
-        got = vertex_model(problem, columns, counts).descend(np.searchsorted(columns, start))
+        model = vertex_model(problem, columns, counts)
+        got = model.descend(np.searchsorted(columns, start), left)
+        left -= model.work
         anchors = columns[got.best.anchors]
         return Improved("likelihood", got.first, got.best.J, got.n_moves, anchors, got.settled)
 

@@ -143,7 +143,7 @@ class VertexModel:
         self.height = len(M) if height is None else height
         self.price = PRICE * self.height * self.noise
         self.workers = Workers(len(self.Mt), n_jobs)
-        self.work = 0.0
+        self.work, self.most_work = 0.0, MOST_WORK
 
     def start(self, anchors: Ints, settled: float | None = None) -> Vertices:
         """The fit that starts with the vertices at the anchors."""
@@ -205,17 +205,20 @@ class VertexModel:
             costs[at.anchors[k], k] = own
         return costs, misfit
 
-    def descend(self, anchors: Ints) -> Descent:
-        """Descend from these anchors: reassign all of them, or else exchange one, as long as J falls."""
-        self.work, n_moves = 0.0, 0
+    def descend(self, anchors: Ints, most_work: float = np.inf) -> Descent:
+        """Descend from these anchors: reassign all of them, or else exchange one, as long as J falls.
+
+        It ends after `most_work` multiplications, and in any case after MOST_WORK.
+        """
+        self.work, self.most_work, n_moves = 0.0, min(MOST_WORK, most_work), 0
         with self.workers:
             best = self.start(anchors)
             first = best.J
-            while self.work < MOST_WORK and np.isfinite(first):
+            while self.work < self.most_work and np.isfinite(first):
                 explained = abs(best.J) <= EXACT * self.total  # what is left is rounding
                 better = None if explained else self.reassigned(best) or self.exchanged(best)
                 if better is None:
-                    return Descent(best, first, n_moves, settled=self.work < MOST_WORK)
+                    return Descent(best, first, n_moves, settled=self.work < self.most_work)
                 best, n_moves = better, n_moves + 1
         return Descent(best, first, n_moves, settled=False)
 
@@ -238,7 +241,7 @@ class VertexModel:
         """
         trials = []
         for k, column in self.worth_trying(at):
-            if self.work > MOST_WORK:
+            if self.work > self.most_work:
                 break
             anchors, W = at.anchors.copy(), at.W.copy()
             anchors[k], W[:, k] = column, self.Mt[column]

@@ -54,8 +54,10 @@ def fitted(problem: Problem, anchors: Ints) -> tuple[Floats, Floats, Floats]:
     """The vertices of the likelihood, from all columns, their standard errors, and the scale of both."""
     noise = problem.noise
     assert noise is not None
-    H, vertices = weights_of_all_columns(problem, anchors)
-    errors = np.sqrt(noise.variance * np.diag(np.linalg.inv(H.T @ H))) * np.ones((len(vertices), 1))
+    H = weights_of_all_columns(problem, anchors)
+    inverse = np.linalg.inv(H.T @ H)
+    vertices = problem.data.applied_to(H) @ inverse
+    errors = np.sqrt(noise.variance * np.diag(inverse)) * np.ones((len(vertices), 1))
     rows = np.ones(len(vertices)) if noise.rows is None else noise.rows
     lengths = problem.column_scale[anchors]
     if noise.brightness is not None:
@@ -65,8 +67,8 @@ def fitted(problem: Problem, anchors: Ints) -> tuple[Floats, Floats, Floats]:
     return noise.as_given(vertices), rows[:, None] * errors, lengths
 
 
-def weights_of_all_columns(problem: Problem, anchors: Ints) -> tuple[Floats, Floats]:
-    """Weights of all columns of data with noise, as rows, and the vertices that belong to them."""
+def weights_of_all_columns(problem: Problem, anchors: Ints) -> Floats:
+    """Weights of all columns of data with noise, as rows."""
     noise = problem.noise
     assert noise is not None
     pool, counts = problem.working_set()
@@ -76,7 +78,12 @@ def weights_of_all_columns(problem: Problem, anchors: Ints) -> tuple[Floats, Flo
     model = vertex_model(problem, columns, weights)
     with model.workers:
         at = model.start(np.searchsorted(columns, anchors), SETTLED)
-    G = at.W.T @ at.W + model.price * np.linalg.inv((model.weights[:, None] * at.H).T @ at.H)
+    Q = (model.weights[:, None] * at.H).T @ at.H
+    try:
+        inverse = np.linalg.inv(Q)
+    except np.linalg.LinAlgError:  # columns differ by more than there are digits
+        inverse = np.linalg.pinv(Q, hermitian=True)
+    G = at.W.T @ at.W + model.price * inverse
     owner = np.full(problem.n, -1)
     owner[anchors] = np.arange(len(anchors))
     bright = np.ones(problem.n) if noise.brightness is None else noise.brightness
@@ -86,7 +93,7 @@ def weights_of_all_columns(problem: Problem, anchors: Ints) -> tuple[Floats, Flo
         squares = np.einsum("ij,ij->j", X, X)
         workers.run(kernels.weigh, G, np.ascontiguousarray(X.T @ at.W), squares, owner, H, E)
     H *= bright[:, None]  # from columns of brightness 1 to those of the data
-    return H, problem.data.applied_to(H) @ np.linalg.inv(H.T @ H)
+    return H
 
 
 def means_of_nearest_columns(problem: Problem, anchors: Ints) -> tuple[Floats, Floats, Floats]:

@@ -49,7 +49,7 @@ def topic_words(together: Sparse | Cooccurrence, anchors: Ints) -> Floats:
     if isinstance(together, Cooccurrence):
         check_indices(anchors, together.n_words)
         frequency = together.frequency
-        scale = 1 / np.where(frequency > 0, frequency, 1.0)
+        scale = reciprocals(frequency)
         # ‖g − Wh‖² for W = UR is ‖Uᵀg − Rh‖² and what does not depend on h.
         U, R = np.linalg.qr(together.columns(anchors) * scale[anchors])
         shares = nnls(R, together.times(U) * scale) * frequency
@@ -59,10 +59,15 @@ def topic_words(together: Sparse | Cooccurrence, anchors: Ints) -> Floats:
             raise ValueError(f"together must be words × words, got shape {Q.shape}.")
         check_indices(anchors, Q.shape[1])
         frequency = np.asarray(Q.sum(axis=0), dtype=np.float64).ravel()
-        given = sparse.csc_array(Q @ sparse.diags_array(1 / np.where(frequency > 0, frequency, 1.0)))
+        given = sparse.csc_array(Q @ sparse.diags_array(reciprocals(frequency)))
         shares = nnls(given[:, anchors].toarray(), given) * frequency
     topics: Floats = shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     return topics
+
+
+def reciprocals(frequency: Floats) -> Floats:
+    """1/f, and 1 for zero; f is not below the least number whose reciprocal is finite."""
+    return np.asarray(1 / np.where(frequency > 0, np.maximum(frequency, np.finfo(np.float64).tiny), 1.0))
 
 
 def document_topics(counts: MatrixLike, topics: Floats) -> Floats:

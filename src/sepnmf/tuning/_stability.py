@@ -88,7 +88,7 @@ def stability(
 
 def draws_with_noise(problem: Problem, anchors: Ints, draws: int, rng: np.random.Generator) -> Floats:
     """Which anchors come back from parts of the columns with more noise: a row per draw."""
-    H, _ = weights_of_all_columns(problem, anchors)
+    H = weights_of_all_columns(problem, anchors)
     found = np.empty((draws, problem.r))
     for draw in range(draws):
         kept = rng.random(problem.n) < KEPT
