@@ -48,7 +48,7 @@ def test_the_ratio_model_is_asked_where_the_others_disagree(monkeypatch):
     M, _ = make_dirichlet(0.05, random_state=0)
     assert "tuned_admm" not in auto(M, 10, negative="allow").history["start"]
     monkeypatch.setattr(
-        VertexModel, "descend", lambda self, anchors: Descent(self.start(anchors), 0.0, 0, settled=True)
+        VertexModel, "descend", lambda self, anchors, _: Descent(self.start(anchors), 0.0, 0, settled=True)
     )
     M, _ = make_dirichlet(0.9, random_state=0)
     assert "tuned_admm" in auto(M, 10, negative="allow").history["start"]
