@@ -181,7 +181,10 @@ def test_exchanges_without_work_or_gain_leave_the_largest_entries(monkeypatch):
     assert exchanged(exact, np.linspace(0.9, 0.1, 16), 4).tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize(("make", "level", "seed"), [(make_midpoint, 0.35, 3), (make_dirichlet, 0.35, 9)])
+@pytest.mark.parametrize(
+    ("make", "level", "seed"),
+    [(make_midpoint, 0.35, 3), pytest.param(make_dirichlet, 0.35, 9, marks=pytest.mark.slow)],
+)
 def test_exchanges_find_anchors_that_are_not_the_largest_entries(make, level, seed):
     M, anchors = make(level, random_state=seed)
     assert set(sepnmf.eeht(M, 10, negative="allow").anchors) != set(anchors)
