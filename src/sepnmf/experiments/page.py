@@ -48,9 +48,8 @@ and the runs before it. The folder `paper/` has a table of the results of each e
 - Where the paper tunes on the data that it then reports (high noise on Type 1, the gesture tables), the
   result of a protocol that does not is shown beside it.
 - MRSA compares the columns found with the (noisy) columns at the true anchors.
-- Our seconds are processor time on one thread per run. Those of the gestures, and most of those in the noise
-  sweeps but for the nuclear norm in exact mode, are from earlier runs: wall-clock time, with other runs on
-  the same machine. The paper's are MATLAB's on another machine. Compare methods with each other, not our
+- Our seconds are processor time on one thread per run; those of the gestures and of the sections on costs are
+  wall-clock time. The paper's are MATLAB's on another machine. Compare methods with each other, not our
   seconds with the paper's.
 """
 
