@@ -20,7 +20,7 @@ from sepnmf.methods._subspace import column_lengths, nonzero_columns, spread, st
 from sepnmf.selection import Selection, Status, best_first
 
 CHOICES = ("diagonal", "exchange", "largest", "centroids")
-RATE, POWERS = 7e-14, (2, 1)  # of the time of the programmes, see `Budget`
+RATE, POWERS = 6e-13, (2.5, 0.5)  # of the time of the programmes, see `Budget`
 MOST_BASES, MOST_COORDINATES = 8, 80  # by default, of the norm and of a point in all bases
 SEED = 0  # of the rotations, so that the method repeats itself
 

@@ -16,7 +16,7 @@ from sepnmf.methods._spa import successive_projections
 from sepnmf.selection import Selection, Status
 
 SPREAD = 0.01  # width of the interval from which the costs p are drawn, so that no two are equal
-RATE, POWERS = 1e-6, (1.5, 0)  # of the time of the programmes, see `Budget`
+RATE, POWERS = 3e-6, (1.5, 0)  # of the time of the programmes, see `Budget`
 SLACK = 1e-6  # smallest bound on a residual, and tolerance for violations; that of HiGHS is 1e-7
 
 
